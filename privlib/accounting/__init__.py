@@ -1,0 +1,1 @@
+"""Accountants: they see mechanisms and numbers only, never models or data."""
