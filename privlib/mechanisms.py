@@ -36,6 +36,7 @@ from dataclasses import dataclass
 import torch
 
 from privlib.numerics import check_count, check_gdp_mu, check_positive, check_probability, check_sigmas
+from privlib.schedules import num_block_steps
 from privlib.types import Adjacency
 
 
@@ -131,6 +132,36 @@ def block_gdp_mu(sigmas: object, num_steps: int, *, beta: float = 1.0) -> float:
     if num_steps > per_step.numel():
         raise ValueError(f"num_steps must lie in 1..{per_step.numel()} for this grid, got {num_steps}")
     return math.sqrt(float((per_step[:num_steps] ** 2).sum()))
+
+
+def output_wise_block(
+    sigmas: object,
+    fraction: float,
+    *,
+    batch_size: int,
+    num_records: int,
+    count: int,
+    beta: float = 1.0,
+    adjacency: Adjacency = Adjacency.ADD_OR_REMOVE_ONE,
+) -> SubsampledGaussian:
+    """The paper's sampler: one random block for each output, reused over the first ``fraction`` of the grid, then a public tail.
+
+    Args:
+        sigmas: decreasing noise levels, shape (N,).
+        fraction: share of the grid that the private block covers, in (0, 1] (see ``schedules.num_block_steps``).
+        batch_size: expected number of records in a block, from 1 to ``num_records``.
+        num_records: number of private records n; the sampling probability is ``batch_size / num_records``.
+        count: number of outputs.
+        beta: public normalization of the clipped denoiser, positive; the sensitivity charged is ``1 / beta``.
+        adjacency: neighbouring relation.
+    """
+    levels = check_sigmas(sigmas)
+    num_records = check_count(num_records, "num_records")
+    batch_size = check_count(batch_size, "batch_size")
+    if batch_size > num_records:
+        raise ValueError(f"batch_size must lie in 1..num_records = {num_records}, got {batch_size}")
+    gdp_mu = block_gdp_mu(levels, num_block_steps(fraction, levels.numel()), beta=beta)
+    return SubsampledGaussian(gdp_mu, batch_size / num_records, count, adjacency)
 
 
 def per_step_composition(

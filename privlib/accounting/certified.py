@@ -13,6 +13,8 @@ import torch
 
 from privlib.accounting import gdp, pld, single
 from privlib.accounting.contour import (
+    COMFORTABLE_WORK,
+    MAX_WORK,
     LossSum,
     Profile,
     build_profile,
@@ -148,43 +150,60 @@ def _epsilon(
         return Interval(0.0, 0.0)
     if len(terms) == 1 and terms[0][1] == 1 and pure_mu == 0.0:
         return single.epsilon_interval(terms[0][0].mu, terms[0][0].q, delta)
+    removed, added = _directions(components, shift, device)
+    step = _grid_step(components, (removed, added), delta, tolerance)
+    work = COMFORTABLE_WORK if step else MAX_WORK
     try:
-        brackets = [_epsilon_one(loss, delta, tolerance) for loss in _directions(components, shift, device)]
-        interval = Interval(max(b.lower for b in brackets), max(b.upper for b in brackets))
-        if interval.width <= tolerance:
-            return interval
-        reason = AccountingError(
-            f"epsilon lies in [{interval.lower:.9g}, {interval.upper:.9g}], wider than tolerance = {tolerance:g}; "
-            "this is the best that double precision proves for these parameters"
-        )
-    except AccountingError as error:
-        reason = error
-    return _grid_interval(components, shift, delta, tolerance, reason)
+        interval = _epsilon_one(removed, delta, tolerance, work)
+        if not _is_cheaper(added, removed, delta, interval.lower):
+            other = _epsilon_one(added, delta, tolerance, work)
+            interval = Interval(max(interval.lower, other.lower), max(interval.upper, other.upper))
+    except AccountingError:
+        if step is None:
+            raise
+        return _grid_interval(components, shift, delta, step)
+    if interval.width <= tolerance:
+        return interval
+    if step is not None:
+        return _grid_interval(components, shift, delta, step)
+    raise AccountingError(
+        f"epsilon lies in [{interval.lower:.9g}, {interval.upper:.9g}], wider than tolerance = {tolerance:g}; "
+        "this is the best that double precision proves for these parameters"
+    )
 
 
-def _grid_interval(
-    components: tuple[SubsampledGaussian, ...], shift: float, delta: float, tolerance: float, reason: AccountingError
-) -> Interval:
+def _is_cheaper(added: LossSum, removed: LossSum, delta: float, epsilon: float) -> bool:
+    """Whether adding a record is proved to cost less than ``epsilon``, so that this direction need not be inverted."""
+    return added.largest() <= epsilon or chernoff_epsilon(added, delta, saddle_point(removed, epsilon)) <= epsilon
+
+
+def _grid_step(
+    components: tuple[SubsampledGaussian, ...], losses: tuple[LossSum, ...], delta: float, tolerance: float
+) -> float | None:
+    """Step at which the grid accountant brackets epsilon within the tolerance, or None where it cannot or would take too long."""
+    step = tolerance / sum(component.count for component in components)
+    if delta < 1e3 * pld.SMALLEST_DELTA or 20.0 / step > _MAX_CELLS:
+        return None
+    reach = min(20.0 * _MAX_CELLS, max(chernoff_epsilon(loss, delta, 1.0) for loss in losses))
+    return step if (reach + 10.0) / step <= _MAX_CELLS else None
+
+
+def _grid_interval(components: tuple[SubsampledGaussian, ...], shift: float, delta: float, step: float) -> Interval:
     """Bracket by the grid accountant, for the few and rarely sampled outputs whose transform decays too slowly for a contour.
 
-    The transform's rounding error is covered by asking for a delta that is off by ``pld.SMALLEST_DELTA``, a thousand times more than
-    it was ever seen to be.
+    The rounding error of its Fourier transform is covered by asking for a delta that is off by ``pld.SMALLEST_DELTA``, a thousand
+    times more than it was ever seen to be.
     """
-    count = sum(component.count for component in components)
-    step = tolerance / count
     plain = Composition(
         tuple(SubsampledGaussian(shift * c.gdp_mu, c.sampling_probability, c.count) for c in components)
     )
-    reach = max(chernoff_epsilon(loss, delta, 1.0) for loss in _directions(components, shift, torch.device("cpu")))
-    if delta < 1e3 * pld.SMALLEST_DELTA or (reach + 10.0) / step > _MAX_CELLS:
-        raise reason
     return Interval(
         pld.epsilon_lower(plain, delta + pld.SMALLEST_DELTA, step=step),
         pld.epsilon_upper(plain, delta - pld.SMALLEST_DELTA, step=step),
     )
 
 
-def _epsilon_one(loss: LossSum, delta: float, tolerance: float) -> Interval:
+def _epsilon_one(loss: LossSum, delta: float, tolerance: float, work: float) -> Interval:
     """Bracket of the root of ``delta(eps) = delta`` in one direction.
 
     Newton's method on ``log delta``, with a profile built anew wherever the root leaves the last one's neighbourhood: the
@@ -197,7 +216,9 @@ def _epsilon_one(loss: LossSum, delta: float, tolerance: float) -> Interval:
     spend = _SPEND
     for _ in range(_MAX_PROFILES):
         required = _required(loss, epsilon, tolerance)
-        profile = build_profile(loss, epsilon, scale=log_delta, relative=_FINE, required=required, spend=spend)
+        profile = build_profile(
+            loss, epsilon, scale=log_delta, relative=_FINE, required=required, spend=spend, work=work
+        )
         root, scale = _local_root(profile, epsilon, log_delta)
         if abs(root - epsilon) <= 3.0 * scale or (epsilon == 0.0 and root <= 0.0):
             return _outward(profile, max(root, 0.0), scale, delta)
@@ -265,7 +286,15 @@ def _delta(
             continue
         scale, spend = log_delta_estimate(loss, epsilon), _SPEND
         for _ in range(_MAX_PROFILES):
-            profile = build_profile(loss, epsilon, scale=scale, relative=min(_FINE, relative), required=0.2 * relative, spend=spend)
+            profile = build_profile(
+                loss,
+                epsilon,
+                scale=scale,
+                relative=min(_FINE, relative),
+                required=0.2 * relative,
+                spend=spend,
+                work=MAX_WORK,
+            )
             low, value, high = profile.bounds(torch.tensor([epsilon], dtype=torch.float64, device=device))
             if float(high - low) <= relative * float(high) or float(high) <= 0.0:
                 break

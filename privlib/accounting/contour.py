@@ -227,7 +227,9 @@ def _cut(
     return position if nodes * float(indices[position]) <= limit else None
 
 
-def build_profile(loss: LossSum, epsilon: float, *, scale: float, relative: float, required: float, spend: float) -> Profile:
+def build_profile(
+    loss: LossSum, epsilon: float, *, scale: float, relative: float, required: float, spend: float, work: float
+) -> Profile:
     """Evaluate the transform so that the profile near ``epsilon`` has about ``relative`` error.
 
     Args:
@@ -237,9 +239,10 @@ def build_profile(loss: LossSum, epsilon: float, *, scale: float, relative: floa
         relative: error aimed at, relative to that delta.
         required: error that is still acceptable when ``relative`` would need too many frequencies.
         spend: nats of precision that a contour left of the saddle point may cost.
+        work: sine-cosine pairs that may be evaluated to reach ``required``.
 
     Raises:
-        AccountingError: not even ``required`` can be met within ``MAX_WORK``.
+        AccountingError: not even ``required`` can be met within ``work``.
     """
     saddle = saddle_point(loss, epsilon)
     log_target = math.log(relative) + min(0.0, scale)
@@ -262,10 +265,10 @@ def build_profile(loss: LossSum, epsilon: float, *, scale: float, relative: floa
     log_relative_cuts = log_cuts + value - c * epsilon - scale
     chosen = _cut(loss, r, log_relative_cuts, indices, cut_omegas, math.log(relative), COMFORTABLE_WORK)
     if chosen is None:
-        chosen = _cut(loss, r, log_relative_cuts, indices, cut_omegas, math.log(required), MAX_WORK)
+        chosen = _cut(loss, r, log_relative_cuts, indices, cut_omegas, math.log(required), work)
     if chosen is None:
         raise AccountingError(
-            f"cannot certify delta near epsilon = {epsilon:.6g} to a relative error of {required:.3g} within {MAX_WORK:.0e} "
+            f"cannot certify delta near epsilon = {epsilon:.6g} to a relative error of {required:.3g} within {work:.0e} "
             "evaluations; ask for a wider tolerance"
         )
     last = int(indices[chosen])
