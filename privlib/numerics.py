@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 
 #: Unit round-off of IEEE double precision, 2^-53.
 UNIT_ROUNDOFF = 2.0**-53
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Run torch on one core, and restore the number of threads afterwards.
+
+    Arrays of some ten thousand elements are just large enough for torch to wake its other threads, and waking them costs more than
+    the work; beside other busy processes it costs a hundred times more.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _number(name: str, value: object, accepted: str) -> float:

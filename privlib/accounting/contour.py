@@ -30,6 +30,7 @@ hundred frequencies times about a thousand nodes.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ from dataclasses import dataclass
 import torch
 
 from privlib.accounting.decay import log_decay
-from privlib.accounting.transform import LossPair, line_values, node_count, real_moments
+from privlib.accounting.transform import LossPair, line_values, node_count, tilted_moments
 from privlib.numerics import UNIT_ROUNDOFF
 from privlib.types import AccountingError
 
@@ -70,14 +71,28 @@ class LossSum:
             return math.inf
         return -math.fsum(count * math.log1p(-pair.q) for pair, count in self.terms) * (1.0 + 1e-12)
 
+    def log_moment_bounds(self, s: float) -> list[float]:
+        """Upper bound of ``log A`` for each term at a real s whose exponent ``1 + s`` is exact."""
+        zero = torch.zeros(1, dtype=torch.float64, device=self.device)
+        lines = [line_values(pair, self.exponent(s), zero) for pair, _ in self.terms]
+        return [float(line.log_modulus + torch.log1p(line.relative_error)) for line in lines]
+
+    def log_transform_bound(self, s: float) -> float:
+        """Upper bound of ``log M(s)`` for a real s whose exponent ``1 + s`` is exact."""
+        total = 0.5 * self.pure_mu**2 * s * (s + 1.0)
+        for (_, count), bound in zip(self.terms, self.log_moment_bounds(s), strict=True):
+            total += count * bound
+        return total + 1e-12 * abs(total) + 1e-12
+
+    @functools.lru_cache(maxsize=1024)
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """``log M(c)`` and its first two derivatives."""
         square = self.pure_mu**2
-        value, first, second = 0.5 * square * c * (c + 1.0), square * (c + 0.5), square
-        sign = 1.0 if self.remove else -1.0
-        for pair, count in self.terms:
-            log_a, mean, variance = real_moments(pair, self.exponent(c), self.device)
-            value, first, second = value + count * log_a, first + count * sign * mean, second + count * variance
+        log_a, mean, variance = tilted_moments(tuple(pair for pair, _ in self.terms), self.exponent(c))
+        counts = torch.tensor([float(count) for _, count in self.terms], dtype=torch.float64)
+        value = 0.5 * square * c * (c + 1.0) + float(counts @ log_a)
+        first = square * (c + 0.5) + (1.0 if self.remove else -1.0) * float(counts @ mean)
+        second = square + float(counts @ variance)
         return value, first, second
 
 
@@ -188,7 +203,7 @@ def log_delta_estimate(loss: LossSum, epsilon: float) -> float:
 
 def _choose_contour(
     loss: LossSum, saddle: float, epsilon: float, log_target: float, spend: float
-) -> tuple[float, float, float, float]:
+) -> tuple[float, float, float]:
     """The contour c, the Chernoff exponent s, ``log M(s)`` and the period, for the shortest period that meets the target.
 
     Left of the saddle point the integrand is larger than delta, which costs digits; ``spend`` nats of them are spent, because just right of the saddle point ``M`` can explode (a rare output with a huge loss), and then only a smaller c leaves room for s.
@@ -197,16 +212,17 @@ def _choose_contour(
     points = [(saddle * f, loss.cumulants(saddle * f)[0]) for f in factors]
     sizes = [log_m - c * epsilon - math.log(c * (c + 1.0)) for c, log_m in points]
     at_saddle = sizes[factors.index(1.0)]
-    best = (math.nan, math.nan, math.nan, math.inf)
+    best = (math.nan, math.nan, math.inf)
     for i, (c, _) in enumerate(points):
         if c > saddle or sizes[i] > at_saddle + spend:
             continue
         left = (math.log(2.0) - log_target) / c
         for s, log_m in points[i + 1 :]:
             right = (_log_kappa(s) + log_m - s * epsilon - log_target) / (s - c)
-            if max(left, right) < best[3]:
-                best = (c, s, log_m, max(left, right))
-    return best
+            if max(left, right) < best[2]:
+                best = (c, s, max(left, right))
+    # The transform is evaluated at the exponent 1 + c, which has to be exact.
+    return (1.0 + best[0]) - 1.0, (1.0 + best[1]) - 1.0, best[2]
 
 
 def _cut(
@@ -246,7 +262,7 @@ def build_profile(
     """
     saddle = saddle_point(loss, epsilon)
     log_target = math.log(relative) + min(0.0, scale)
-    c, s, log_m_s, least_period = _choose_contour(loss, saddle, epsilon, log_target, spend)
+    c, s, least_period = _choose_contour(loss, saddle, epsilon, log_target, spend)
     value = loss.cumulants(c)[0]
 
     # The spacing is rounded down to 20 significant bits: its multiples are then exact, and so is "omega_m = m omega_1".
@@ -259,8 +275,8 @@ def build_profile(
     cut_omegas = indices * spacing
     log_b = -0.5 * loss.pure_mu**2 * cut_omegas**2
     r = loss.exponent(c)
-    for pair, count in loss.terms:
-        log_b = log_b + count * log_decay(pair, r, real_moments(pair, r, loss.device)[0], cut_omegas)
+    for (pair, count), log_a in zip(loss.terms, loss.log_moment_bounds(c), strict=True):
+        log_b = log_b + count * log_decay(pair, r, log_a, cut_omegas)
     log_cuts = log_b + math.log(period / (2.0 * math.pi**2)) - torch.log(indices)
     log_relative_cuts = log_cuts + value - c * epsilon - scale
     chosen = _cut(loss, r, log_relative_cuts, indices, cut_omegas, math.log(relative), COMFORTABLE_WORK)
@@ -277,6 +293,8 @@ def build_profile(
     log_modulus = -0.5 * loss.pure_mu**2 * omegas**2
     phase = loss.pure_mu**2 * omegas * (c + 0.5)
     error_exponent = torch.zeros_like(omegas)
+    # Charged 8u: a few operations for each exponent, and one more for each term of a sum.
+    summands = 1.0 + len(loss.terms) / 8.0
     exponent_size = abs(value) + 0.5 * loss.pure_mu**2 * (omegas**2 + omegas * (2 * c + 1))
     log_m_c = 0.5 * loss.pure_mu**2 * c * (c + 1.0)
     sign = 1.0 if loss.remove else -1.0
@@ -298,7 +316,7 @@ def build_profile(
     small = error_exponent < 1.0
     error = torch.where(
         small,
-        radius * (torch.expm1(error_exponent) + 8.0 * UNIT_ROUNDOFF * (exponent_size + 8.0)),
+        radius * (torch.expm1(error_exponent) + 8.0 * UNIT_ROUNDOFF * (summands * exponent_size + 8.0)),
         torch.exp(log_radius + error_exponent) * (1.0 + 1e-9),
     )
     return Profile(
@@ -306,12 +324,12 @@ def build_profile(
         s=s,
         period=period,
         log_m_c=log_m_c,
-        log_m_s=log_m_s + abs(log_m_s) * 1e-9 + 1e-9,
+        log_m_s=loss.log_transform_bound(s),
         real=radius * torch.cos(angle),
         imag=radius * torch.sin(angle),
         omegas=omegas,
         error=float(error.sum()),
-        exponent_size=abs(log_m_c),
+        exponent_size=summands * abs(log_m_c),
         term_sum=float(radius.sum()),
-        log_cut=float(log_cuts[chosen]) + 1e-9,
+        log_cut=float(log_cuts[chosen] + error_exponent[0]) + 1e-9,
     )

@@ -42,7 +42,7 @@ def log_decay(pair: LossPair, r: float, log_a: float, omegas: torch.Tensor) -> t
     Args:
         pair: parameters of the loss.
         r: real part of the exponent.
-        log_a: ``log A(r)``.
+        log_a: upper bound of ``log A(r)``.
         omegas: increasing positive frequencies, shape (M,), M >= 1.
     """
     mu, q = pair.mu, pair.q
@@ -50,12 +50,12 @@ def log_decay(pair: LossPair, r: float, log_a: float, omegas: torch.Tensor) -> t
     low, high = -8.0, max(8.0, r * mu + 8.0)
     cells = max(_CELLS_FLOOR, math.ceil((high - low) * max(mu / math.log(_LARGEST_RATIO), 8.0)))
     edges = torch.linspace(low, high, cells + 1, dtype=torch.float64, device=omegas.device)
-    log_ratio, sigma, _ = pair.log_ratio(edges)
+    log_ratio, sigma, rounding = pair.log_ratio(edges)
     left, right = edges[:-1], edges[1:]
     width = right - left
     sigma_a, sigma_b = sigma[:-1], sigma[1:]
     slopes = torch.stack([r * mu * sigma_a - left, r * mu * sigma_b - left, r * mu * sigma_a - right, r * mu * sigma_b - right])
-    log_h = r * log_ratio - 0.5 * edges**2 - 0.5 * math.log(2.0 * math.pi)
+    log_h = r * log_ratio - abs(r) * rounding - 0.5 * edges**2 - 0.5 * math.log(2.0 * math.pi)
     # From both ends with the steepest slope: log h >= (h(a) + h(b))/2 - |slope| (b - a)/2 everywhere on the cell.
     log_h_min = 0.5 * (log_h[:-1] + log_h[1:]) - 0.5 * slopes.abs().amax(0) * width - 1e-9
     mass = width * torch.exp(log_h_min - log_a)
@@ -70,11 +70,13 @@ def log_decay(pair: LossPair, r: float, log_a: float, omegas: torch.Tensor) -> t
 
     # The cells left of each edge taken together, where the whole range of L still turns by less than pi.
     middle = pair.log_ratio(0.5 * (left + right))[0] - log_ratio[0]
-    sag = 0.5 * (log_ratio[:-1] + log_ratio[1:]) - log_ratio[0] - middle
+    sag = (0.5 * (log_ratio[:-1] + log_ratio[1:]) - log_ratio[0] - middle).abs() + 8.0 * rounding.max()
     weight, first, second, error = (
         torch.cumsum(mass * factor + 1e-300, 0) for factor in (torch.ones_like(middle), middle, middle**2, sag**2)
     )
-    spread = torch.sqrt(torch.clamp(second / weight - (first / weight) ** 2, min=0.0)) - torch.sqrt(error / weight) * (1 + 1e-9)
+    # The difference of the two moments cancels: what their rounding could hide is taken off.
+    variance = torch.clamp(second / weight * (1.0 - 1e-11) - (first / weight) ** 2, min=0.0)
+    spread = torch.sqrt(variance) - torch.sqrt(error / weight) * (1.0 + 1e-9)
     square = weight * torch.clamp(spread, min=0.0) ** 2 * (1.0 - 1e-6)
     reach = torch.clamp((log_ratio[1:] - log_ratio[0]) * (1.0 + 1e-9), min=1e-100)
     joint = torch.where(

@@ -26,12 +26,21 @@ def _gaussian_bounds(mu: float, epsilon: float, error: float) -> tuple[float, fl
     return low, high
 
 
+def _scaled(low: float, high: float, factor: float, error: float) -> tuple[float, float]:
+    """Bounds of a logarithm to which the logarithm of ``factor`` is added, the sum being off by up to ``error`` and its rounding."""
+    log_factor = math.log(factor)
+    error += 4.0 * UNIT_ROUNDOFF * (abs(log_factor) + 1.0)
+    if low > -math.inf:
+        low += log_factor - error - 4.0 * UNIT_ROUNDOFF * abs(low)
+    return low, high + log_factor + error + 4.0 * UNIT_ROUNDOFF * abs(high)
+
+
 def log_delta_bounds(mu: float, q: float, epsilon: float) -> tuple[float, float]:
     """Certified bounds of ``log delta(epsilon)`` for one output, in the worse of the two directions; ``0 < q < 1``, ``mu > 0``."""
     u = UNIT_ROUNDOFF
     inner = math.log1p(math.expm1(epsilon) / q) if epsilon < 500.0 else epsilon - math.log(q)
     low, high = _gaussian_bounds(mu, inner, 8.0 * u * (1.0 + inner))
-    bounds = (low + math.log(q) - 4.0 * u, high + math.log(q) + 4.0 * u)
+    bounds = _scaled(low, high, q, 0.0)
     if epsilon >= -math.log1p(-q):
         return bounds
     a = q * math.exp(epsilon) - math.expm1(epsilon)
@@ -40,8 +49,8 @@ def log_delta_bounds(mu: float, q: float, epsilon: float) -> tuple[float, float]
         return bounds[0], max(bounds[1], math.log(max(a, 0.0) + 1e-15 * q) + gdp.log_delta_bounds(mu, 0.0)[1])
     inner = epsilon + math.log(q) - math.log(a)
     low, high = _gaussian_bounds(mu, max(0.0, inner), 8.0 * u * (1.0 + abs(inner)) + 2.0 * relative)
-    log_a = math.log(a)
-    return max(bounds[0], low + log_a - 2.0 * relative), max(bounds[1], high + log_a + 2.0 * relative)
+    added = _scaled(low, high, a, 2.0 * relative)
+    return max(bounds[0], added[0]), max(bounds[1], added[1])
 
 
 def epsilon_interval(mu: float, q: float, delta: float) -> Interval:

@@ -1,0 +1,139 @@
+# The one graph from source to page. Run it through `make book`, or directly, with the tools of .venv on PATH:
+#
+#   snakemake -c2 book                                            the site, _build/html/index.html
+#   snakemake -c2 fig05_per_step_mu --config profile=smoke        one notebook, by its bare name
+#   snakemake -c2 check                                           fail if a printed number or trend has moved
+#   snakemake --executor slurm -j 20 book                         the same graph elsewhere, with an executor plugin
+#
+# A notebook runs again when it, its parameters in the profile, a privlib module it imports (directly or not), its claims
+# file or the lock file has changed. GPU notebooks ask for the resource `gpu`: give `--resources gpu=1` to share one.
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from privlib.pipeline.dependencies import module_closure, notebook_modules
+from privlib.pipeline.profiles import ProfileError, load_profile
+
+ROOT = Path(workflow.basedir)
+PROFILE = str(config.get("profile", "embedded"))
+PROFILE_FILE = f"notebooks/profiles/{PROFILE}.yml"
+PYTHON = shlex.quote(sys.executable)
+
+try:
+    profile = load_profile(ROOT / PROFILE_FILE)
+except ProfileError as error:
+    raise WorkflowError(str(error))
+
+# <asset>: notebooks/<paper>/<asset>.ipynb; the name is unique over all papers, and so a target of its own.
+PATHS = sorted(path.relative_to(ROOT) for path in ROOT.glob("notebooks/*/*.ipynb"))
+NOTEBOOKS = {path.stem: path for path in PATHS}
+EXECUTED = {asset: f"_build/executed/{PROFILE}/{path.relative_to('notebooks')}" for asset, path in NOTEBOOKS.items()}
+RESULTS = {asset: f"_build/results/{PROFILE}/{asset}.json" for asset in NOTEBOOKS}
+
+if len(NOTEBOOKS) < len(PATHS):
+    raise WorkflowError("two notebooks under notebooks/ share a name; targets and results go by it, so rename one")
+if unknown := sorted(set(profile.assets) - set(NOTEBOOKS)):
+    raise WorkflowError(f"{PROFILE_FILE}: no notebook is named {', '.join(unknown)}")
+
+
+def sources(*patterns):
+    """Files in the checkout that match, relative to it."""
+    found = (path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file())
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
+def modules(*names):
+    """Files of privlib modules and of all that they import: what a step of the pipeline depends on."""
+    return [str(path.relative_to(ROOT)) for path in module_closure(names, ROOT)]
+
+
+localrules: book, check
+
+
+rule book:
+    input:
+        "_build/html/index.html",
+    default_target: True
+
+
+for asset, notebook in NOTEBOOKS.items():
+
+    rule:
+        name: asset
+        input:
+            notebook=str(notebook),
+            modules=[str(path.relative_to(ROOT)) for path in notebook_modules(ROOT / notebook, ROOT)],
+            claims=sources(f"book/claims/{asset}.yml"),
+            lock="requirements.lock",
+        output:
+            notebook=EXECUTED[asset],
+            results=RESULTS[asset],
+        params:
+            profile=PROFILE_FILE,
+            # Not in the command, but recorded with the output: other assets' parameters may change without effect here.
+            parameters=json.dumps([profile.tier, profile.settings(asset).parameters], sort_keys=True),
+        threads: profile.settings(asset).threads
+        resources:
+            gpu=profile.settings(asset).gpu,
+        shell:
+            PYTHON + " -m privlib.pipeline.run {input.notebook:q} {output.notebook:q} --results {output.results:q}"
+            " --profile {params.profile:q} --threads {threads}"
+
+
+# No output: it looks at the results each time it is asked for.
+rule check:
+    input:
+        list(RESULTS.values()),
+    shell:
+        PYTHON + " -m privlib.pipeline.moved {input:q}"
+
+
+rule status:
+    input:
+        results=list(RESULTS.values()),
+        notebooks=list(EXECUTED.values()),
+        claims=sources("book/claims/*.yml"),
+        modules=modules("privlib.pipeline.status"),
+    output:
+        "_build/status.md",
+    shell:
+        PYTHON + " -m privlib.pipeline.status {output:q} --results {input.results:q} --notebooks {input.notebooks:q}"
+
+
+rule explorer_grid:
+    input:
+        modules=modules("privlib.pipeline.explorer_grid"),
+        lock="requirements.lock",
+    output:
+        "_build/explorer/grid.json",
+    priority: 1  # the longest single job, and nothing but the last step waits for it
+    shell:
+        PYTHON + " -m privlib.pipeline.explorer_grid {output:q}"
+
+
+rule stage:
+    input:
+        book=sources("_config.yml", "_toc.yml", "book/**/*"),
+        notebooks=list(EXECUTED.values()),
+        status="_build/status.md",
+        grid="_build/explorer/grid.json",
+        modules=modules("privlib.pipeline.stage"),
+    output:
+        update("_build/site/_toc.yml"),
+    params:
+        executed=f"_build/executed/{PROFILE}",
+    shell:
+        PYTHON + " -m privlib.pipeline.stage _build/site --executed {params.executed:q} --status {input.status:q}"
+        " --grid {input.grid:q} --notebooks {input.notebooks:q}"
+
+
+rule html:
+    input:
+        toc="_build/site/_toc.yml",
+        lock="requirements.lock",
+        modules=modules("privlib.pipeline.site"),
+    output:
+        update("_build/html/index.html"),
+    shell:
+        PYTHON + " -m privlib.pipeline.site _build/site _build/html"
