@@ -17,14 +17,17 @@ neural denoiser) is post-processing and free.
 
 *One output from a random block.* Each record enters the block independently with ``sampling_probability`` q. For every
 possible choice of the other records, the run is a Gaussian mechanism that sees the extra record with probability q, so
-under ``ADD_OR_REMOVE_ONE`` the pairs ``((1-q) N(0,1) + q N(mu,1), N(0,1))`` and its reverse dominate (Zhu, Dong and Wang
-2022, Theorem 11), and domination survives composition over ``count`` outputs.
+under ``ADD_OR_REMOVE_ONE`` the pairs ``((1-q) N(0,1) + q N(mu,1), N(0,1))`` and its reverse dominate (Zhu, Dong and
+Wang 2022, Theorem 11), and domination survives composition over ``count`` outputs.
 
 *Replacing a record.* Under ``REPLACE_ONE`` the clipped contribution can move from ``+C`` to ``-C``: twice the distance.
 With subsampling, write the two output laws as ``(1-q) m0 + q m1`` and ``(1-q) m0 + q m1'``. By advanced joint convexity
-(Balle, Barthe and Gaboardi 2018, Theorem 2) their divergence is at most ``q`` times a convex combination of the divergences
-of ``m1`` from ``m0`` (distance C) and from ``m1'`` (distance 2C). Both are at most that of two Gaussians 2C apart, hence
-charging the add-or-remove pair at ``2 * gdp_mu`` is valid in both directions.
+(Balle, Barthe and Gaboardi 2018, Theorem 2) their divergence is at most ``q`` times a convex combination of the
+divergences of ``m1`` from ``m0`` (distance C) and from ``m1'`` (distance 2C). Both are at most that of two Gaussians 2C
+apart, hence for one output the remove direction of the add-or-remove pair at ``2 * gdp_mu`` bounds both orders. For
+several outputs that pair is not enough: a composition also depends on the profile at negative epsilons, where both
+orders have to be bounded at once, and two outputs at q = 0.9, gdp_mu = 1 do cost more. Compositions are charged the
+symmetric profile of ``accounting.pld``.
 """
 
 from __future__ import annotations
@@ -66,7 +69,7 @@ class SubsampledGaussian:
 
 @dataclass(frozen=True)
 class Composition:
-    """Adaptive composition of several subsampled Gaussians under one adjacency (for example a fresh block each step)."""
+    """Adaptive composition of several subsampled Gaussians under one adjacency (such as a fresh block each step)."""
 
     components: tuple[SubsampledGaussian, ...]
 
@@ -144,7 +147,8 @@ def output_wise_block(
     beta: float = 1.0,
     adjacency: Adjacency = Adjacency.ADD_OR_REMOVE_ONE,
 ) -> SubsampledGaussian:
-    """The paper's sampler: one random block for each output, reused over the first ``fraction`` of the grid, then a public tail.
+    """The paper's sampler: one random block for each output, reused over the first ``fraction`` of the grid, then a
+    public tail.
 
     Args:
         sigmas: decreasing noise levels, shape (N,).
@@ -171,7 +175,5 @@ def per_step_composition(
     count: int = 1,
     adjacency: Adjacency = Adjacency.ADD_OR_REMOVE_ONE,
 ) -> Composition:
-    """A fresh Poisson block at each step: one subsampled Gaussian for each step, ``count`` outputs of the whole path."""
-    return Composition(
-        tuple(SubsampledGaussian(float(mu), sampling_probability, count, adjacency) for mu in gdp_mus)
-    )
+    """A fresh Poisson block at each step: one subsampled Gaussian for each, ``count`` outputs of the whole path."""
+    return Composition(tuple(SubsampledGaussian(float(mu), sampling_probability, count, adjacency) for mu in gdp_mus))

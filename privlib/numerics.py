@@ -17,8 +17,8 @@ UNIT_ROUNDOFF = 2.0**-53
 def one_thread() -> Iterator[None]:
     """Run torch on one core, and restore the number of threads afterwards.
 
-    Arrays of some ten thousand elements are just large enough for torch to wake its other threads, and waking them costs more than
-    the work; beside other busy processes it costs a hundred times more.
+    Arrays of some ten thousand elements are just large enough for torch to wake its other threads, and waking them
+    costs more than the work; beside other busy processes it costs a hundred times more.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

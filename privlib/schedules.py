@@ -26,8 +26,8 @@ def edm_sigmas(
         num_steps: number of levels N, at least 2.
         sigma_min, sigma_max: last and first level, 0 < sigma_min < sigma_max.
         rho: curvature, positive; larger values spend more levels near ``sigma_min``.
-        dtype: precision of the arithmetic. Single precision moves the levels by a relative 1e-6, which shows in the last
-            digit of the paper's largest epsilons.
+        dtype: precision of the arithmetic. Single precision moves the levels by a relative 1e-6, which shows in the
+            last digit of the paper's largest epsilons.
 
     Returns:
         float64 tensor of shape (num_steps,), largest level first, no appended zero. Both ends are exact.

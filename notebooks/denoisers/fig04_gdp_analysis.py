@@ -19,7 +19,14 @@
 
 # %% tags=["parameters"]
 num_steps = 50  # levels of the EDM grid, a whole number of at least 2
-sigma_mins = [10.0, 5.0, 2.0, 1.0, 0.5, 0.002]  # last noise levels compared, pixel units, each above 0 and below sigma_max
+sigma_mins = [
+    10.0,
+    5.0,
+    2.0,
+    1.0,
+    0.5,
+    0.002,
+]  # last noise levels compared, pixel units, each above 0 and below sigma_max
 sigma_max = 80.0  # first noise level, pixel units
 rho = 7.0  # curvature of the EDM grid, above 0
 beta = 1.0  # public normalization of the clipped denoiser (sensitivity 1/beta), above 0
@@ -50,7 +57,9 @@ figure, (left, right) = plt.subplots(1, 2, figsize=figures.DOUBLE)
 epsilons, alpha = np.linspace(0.0, 12.0, 241), np.linspace(0.0, 1.0, 201)
 for (sigma_min, mu), colour, style in zip(mus.items(), figures.PALETTE, figures.LINE_STYLES, strict=False):
     label = rf"{sigma_min:g}  ($\mu$ = {mu:.3g})"
-    left.semilogy(epsilons, [gdp.delta_for_epsilon(mu, e) for e in epsilons], color=colour, linestyle=style, label=label)
+    left.semilogy(
+        epsilons, [gdp.delta_for_epsilon(mu, e) for e in epsilons], color=colour, linestyle=style, label=label
+    )
     right.plot(alpha, gdp.tradeoff(mu, alpha), color=colour, linestyle=style, label=label)
 right.plot(alpha, 1 - alpha, color="#999999", linewidth=1, label="random guessing")
 left.set(xlabel=r"$\varepsilon$", ylabel=r"$\delta$", ylim=(1e-10, 2), title=r"$(\varepsilon, \delta)$ of one sample")

@@ -50,7 +50,9 @@ right.invert_xaxis()
 right.set(xlabel="noise level $t$ at the start of the step", ylabel=r"$\mu$ of all steps so far", title="Accumulated")
 for fraction, style in zip((0.55, 0.65, 0.70), figures.LINE_STYLES[1:], strict=False):
     step = num_block_steps(fraction, num_steps)
-    right.axvline(float(sigmas[step - 1]), color=figures.PALETTE[4], linestyle=style, linewidth=1, label=f"{fraction:.0%}")
+    right.axvline(
+        float(sigmas[step - 1]), color=figures.PALETTE[4], linestyle=style, linewidth=1, label=f"{fraction:.0%}"
+    )
 right.legend(title="hand-off")
 plt.show()
 

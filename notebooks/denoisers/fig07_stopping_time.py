@@ -41,7 +41,9 @@ figure, (left, right) = plt.subplots(1, 2, figsize=figures.DOUBLE)
 epsilons, alpha = np.linspace(0.0, 12.0, 241), np.linspace(0.0, 1.0, 201)
 for fraction, k, mu, colour, style in zip(fractions, steps, mus, figures.PALETTE, figures.LINE_STYLES, strict=False):
     label = rf"{fraction:.0%}, $t$ = {float(sigmas[k - 1]):.2g} ($\mu$ = {mu:.2g})"
-    left.semilogy(epsilons, [gdp.delta_for_epsilon(mu, e) for e in epsilons], color=colour, linestyle=style, label=label)
+    left.semilogy(
+        epsilons, [gdp.delta_for_epsilon(mu, e) for e in epsilons], color=colour, linestyle=style, label=label
+    )
     right.plot(alpha, gdp.tradeoff(mu, alpha), color=colour, linestyle=style, label=label)
 right.plot(alpha, 1 - alpha, color="#999999", linewidth=1, label="random guessing")
 left.set(xlabel=r"$\varepsilon$", ylabel=r"$\delta$", ylim=(1e-10, 2), title=r"$(\varepsilon, \delta)$ of one sample")

@@ -87,7 +87,9 @@ report.privacy_statement(
 grid = np.geomspace(min(betas), max(betas), 25)
 epsilons = [
     epsilon_interval(
-        output_wise_block(sigmas, percent / 100, batch_size=batch_size, num_records=num_records, count=count, beta=beta),
+        output_wise_block(
+            sigmas, percent / 100, batch_size=batch_size, num_records=num_records, count=count, beta=beta
+        ),
         delta,
     ).upper
     for beta in grid

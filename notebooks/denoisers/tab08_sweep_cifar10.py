@@ -100,7 +100,11 @@ figure, axes = plt.subplots(figsize=(7.2, 4.0))
 for percent, colour, style in zip(percents, figures.PALETTE, figures.LINE_STYLES, strict=False):
     sizes = sorted(batch_size for share, batch_size in certified if share == percent)
     axes.loglog(
-        sizes, [certified[percent, size].upper for size in sizes], color=colour, linestyle=style, marker="o",
+        sizes,
+        [certified[percent, size].upper for size in sizes],
+        color=colour,
+        linestyle=style,
+        marker="o",
         label=f"{percent} %",
     )
 axes.set_xticks(batch_sizes, [str(size) for size in batch_sizes])
@@ -108,6 +112,38 @@ axes.minorticks_off()
 axes.set(xlabel="expected block size B", ylabel=r"certified $\varepsilon$", title=f"{count:,} outputs")
 figures.label_ends(axes)
 plt.show()
+
+# %% [markdown]
+# ## Two sampling probabilities
+#
+# The chance that a record is in a block is $B/n$ for Poisson sampling and $1 - (1 - 1/n)^B$ for $B$ draws with replacement. The printed
+# Edgeworth column fits the second, the printed upper column the first.
+
+# %% tags=["hide-input"]
+report.table(
+    pd.DataFrame(
+        [
+            {
+                "private share": f"{percent} %",
+                "B": batch_size,
+                "Edgeworth, B/n": edgeworth_epsilon_estimate(block(percent, batch_size), delta),
+                "Edgeworth, with replacement": edgeworth(percent, batch_size),
+                "certified upper, B/n": certified[percent, batch_size].upper,
+                "certified upper, with replacement": epsilon_interval(
+                    replace(
+                        block(percent, batch_size),
+                        sampling_probability=with_replacement_probability(batch_size, num_records),
+                    ),
+                    delta,
+                ).upper,
+            }
+            for percent, batch_size in certified
+            if percent <= 62
+        ]
+    ),
+    f"Epsilon at delta = {delta:g} by the two sampling probabilities; {count:,} outputs, add or remove one record",
+    digits=6,
+)
 
 # %% [markdown]
 # ## Claims

@@ -99,7 +99,11 @@ figure, axes = plt.subplots(figsize=(7.2, 4.0))
 for percent, colour, style in zip(percents, figures.PALETTE, figures.LINE_STYLES, strict=False):
     sizes = sorted(batch_size for share, batch_size in certified if share == percent)
     axes.loglog(
-        sizes, [certified[percent, size].upper for size in sizes], color=colour, linestyle=style, marker="o",
+        sizes,
+        [certified[percent, size].upper for size in sizes],
+        color=colour,
+        linestyle=style,
+        marker="o",
         label=f"{percent} %",
     )
 axes.set_xticks(batch_sizes, [str(size) for size in batch_sizes])

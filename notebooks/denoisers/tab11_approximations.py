@@ -96,7 +96,11 @@ for name, marker in (("edgeworth", "o"), ("clt", "s")):
     axes.semilogy(x, ratio, marker=marker, label={"edgeworth": "Edgeworth", "clt": "CLT"}[name])
 axes.axhline(1.0, color="#666666", linewidth=1)
 axes.set_xticks(x, [f"{percent} %" for percent in table])
-axes.set(xlabel="private share of the grid", ylabel="estimate / certified epsilon", title="Below 1 an estimate is anti-conservative")
+axes.set(
+    xlabel="private share of the grid",
+    ylabel="estimate / certified epsilon",
+    title="Below 1 an estimate is anti-conservative",
+)
 axes.legend()
 plt.show()
 

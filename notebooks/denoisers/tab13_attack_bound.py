@@ -18,7 +18,12 @@
 
 # %% tags=["parameters"]
 sampling_probabilities = [0.5, 0.01, 0.005]  # chance that a record is in a block, each above 0 and at most 1
-num_private_steps = [1, 10, 20, 30]  # private steps before stopping at T, 3T/4, T/2, T/4, increasing, each from 1 to num_steps - 1
+num_private_steps = [
+    1,
+    10,
+    20,
+    30,
+]  # private steps before stopping at T, 3T/4, T/2, T/4, increasing, each from 1 to num_steps - 1
 delta = 1e-5  # between 0 and 1
 beta = 1.0  # public normalization of the clipped denoiser, above 0
 num_steps = 39  # levels of the EDM grid

@@ -1,7 +1,7 @@
 """Which setting meets a target epsilon: every accountant inverted for one quantity, on the certified upper end.
 
-Each answer is safe: at the value returned, the certified upper end of epsilon is at most the target. Whole-number answers are
-the largest that are; the continuous one is within a relative 1e-6 of it.
+Each answer is safe: at the value returned, the certified upper end of epsilon is at most the target. Whole-number
+answers are the largest that are; the continuous one is within a relative 1e-6 of it.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def latest_handoff(
 def smallest_beta(mechanism: SubsampledGaussian, epsilon: float, delta: float, *, tolerance: float = 1e-3) -> float:
     """The smallest factor by which ``gdp_mu`` must be divided to meet the target.
 
-    For a block described at beta = 1 this is beta itself, since the sensitivity is ``1 / beta``. Within a relative 1e-6, from
-    above.
+    For a block described at beta = 1 this is beta itself, since the sensitivity is ``1 / beta``. Within a relative
+    1e-6, from above.
     """
     epsilon, delta = check_positive("epsilon", epsilon), check_delta(delta)
 
@@ -104,7 +104,7 @@ def _upper(mechanism: SubsampledGaussian, delta: float, tolerance: float) -> flo
 def _largest(
     build: Callable[[int], SubsampledGaussian], limit: int, epsilon: float, delta: float, tolerance: float, name: str
 ) -> int:
-    """Largest whole number in 1..limit whose mechanism meets the target: doubling, then bisection (epsilon increases)."""
+    """Largest whole number in 1..limit whose mechanism meets the target, by doubling and bisection."""
     epsilon, delta = check_positive("epsilon", epsilon), check_delta(delta)
     tolerance = check_positive("tolerance", tolerance)
 

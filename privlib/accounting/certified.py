@@ -1,8 +1,8 @@
 """Two-sided certified (epsilon, delta) of composed subsampled Gaussians: the accountant to use.
 
-Every bound is for the worst direction of the adjacency (see ``mechanisms``), proved in ``contour`` with discretization, truncation
-and floating-point error included. What is assumed: IEEE double arithmetic, elementary functions within 2 units in the
-last place, and Gaussian noise with real-valued (not floating-point) outcomes.
+Every bound is for the worst direction of the adjacency (see ``mechanisms``), proved in ``contour`` with discretization,
+truncation and floating-point error included. What is assumed: IEEE double arithmetic, elementary functions within 2
+units in the last place, and Gaussian noise with real-valued (not floating-point) outcomes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 
 import torch
 
-from privlib.accounting import gdp, pld, single
+from privlib.accounting import gdp, replaced, single
 from privlib.accounting.contour import (
     COMFORTABLE_WORK,
     MAX_WORK,
@@ -23,6 +23,7 @@ from privlib.accounting.contour import (
     saddle_point,
     saddle_point_for_delta,
 )
+from privlib.accounting.fallback import grid_interval, grid_step
 from privlib.accounting.transform import LossPair
 from privlib.mechanisms import Composition, Mechanism, SubsampledGaussian, components_of
 from privlib.numerics import check_delta, check_epsilon, check_positive, one_thread
@@ -30,7 +31,6 @@ from privlib.types import AccountingError, Adjacency, Interval
 
 _FINE = 1e-9
 _MAX_PROFILES = 25
-_MAX_CELLS = 2e7
 #: Down to this step the grid accountant is quicker than a long contour sum.
 _COARSE_STEP = 3e-5
 #: Digits (in nats) that a contour left of the saddle point may cost, for a shorter period.
@@ -63,14 +63,14 @@ def epsilon_interval(
     Args:
         mechanism: a subsampled Gaussian or a composition of several.
         delta: in (0, 1).
-        tolerance: width that must not be exceeded under ``ADD_OR_REMOVE_ONE``; usually the result is far narrower (1e-9). Under
-            ``REPLACE_ONE`` with subsampling the ends are different mechanisms (``pld.replaced_profile``; adding or removing) and
-            the width is what it is.
+        tolerance: width that must not be exceeded under ``ADD_OR_REMOVE_ONE``; usually the result is far narrower
+            (1e-9). Under ``REPLACE_ONE`` with subsampling the ends are different mechanisms (``pld.replaced_profile``;
+            adding or removing) and the width is what it is.
         device: where the transform is evaluated.
 
     Returns:
-        Interval in nats. ``Interval(0, 0)`` only where delta(0) <= delta is proved, i.e. the total variation distance is at most
-        delta; epsilon is never negative.
+        Interval in nats. ``Interval(0, 0)`` only where delta(0) <= delta is proved, i.e. the total variation distance
+        is at most delta; epsilon is never negative.
 
     Raises:
         ValueError: a parameter outside its range.
@@ -84,7 +84,8 @@ def epsilon_interval(
         return _epsilon(components, 1.0, delta, tolerance, device)
     if all(component.sampling_probability == 1.0 for component in components):
         return _epsilon(components, 2.0, delta, tolerance, device)
-    # A record whose contribution is clipped to nothing may be replaced by any other: adding or removing is a special case.
+    # A record whose contribution is clipped to nothing may be replaced by any other: adding or removing is a special
+    # case.
     lower = _epsilon(components, 1.0, delta, tolerance, device).lower
     return Interval(lower, max(lower, _replaced_epsilon(components, delta, tolerance, device)))
 
@@ -113,9 +114,7 @@ def delta_interval(
     return Interval(lower, max(lower, _replaced_delta(components, epsilon, relative, device)))
 
 
-def _split(
-    components: tuple[SubsampledGaussian, ...], shift: float
-) -> tuple[tuple[tuple[LossPair, int], ...], float]:
+def _split(components: tuple[SubsampledGaussian, ...], shift: float) -> tuple[tuple[tuple[LossPair, int], ...], float]:
     """Distinct subsampled pairs with their counts, and the GDP parameter of the full-batch rest."""
     counts: dict[LossPair, int] = {}
     pure_squares = []
@@ -155,7 +154,10 @@ def _epsilon(
     if _is_single(terms, pure_mu):
         return single.epsilon_interval(terms[0][0].mu, terms[0][0].q, delta)
     removed, added = _directions(components, shift, device)
-    step = _grid_step(components, (removed, added), delta, tolerance)
+    plain = Composition(
+        tuple(SubsampledGaussian(shift * c.gdp_mu, c.sampling_probability, c.count) for c in components)
+    )
+    step = grid_step(plain.count, (removed, added), delta, tolerance)
     work = COMFORTABLE_WORK if step and step > _COARSE_STEP else MAX_WORK
     try:
         interval = _epsilon_one(removed, delta, tolerance, work)
@@ -165,11 +167,11 @@ def _epsilon(
     except AccountingError:
         if step is None:
             raise
-        return _grid_interval(components, shift, delta, step)
+        return grid_interval(plain, delta, step, tolerance)
     if interval.width <= tolerance:
         return interval
     if step is not None:
-        return _grid_interval(components, shift, delta, step)
+        return grid_interval(plain, delta, step, tolerance)
     raise AccountingError(
         f"epsilon lies in [{interval.lower:.9g}, {interval.upper:.9g}], wider than tolerance = {tolerance:g}; "
         "this is the best that double precision proves for these parameters"
@@ -179,90 +181,43 @@ def _epsilon(
 def _is_cheaper(added: LossSum, removed: LossSum, delta: float, epsilon: float) -> bool:
     """Whether adding a record is proved to cost less than ``epsilon``, so that this direction need not be inverted."""
     # The factor covers the rounding of the moments, which are not certified one by one.
-    return added.largest() <= epsilon or chernoff_epsilon(added, delta, saddle_point(removed, epsilon)) * (1.0 + 1e-9) <= epsilon
-
-
-def _grid_step(
-    components: tuple[SubsampledGaussian, ...], losses: tuple[LossSum, ...], delta: float, tolerance: float
-) -> float | None:
-    """Step at which the grid accountant brackets epsilon within the tolerance, or None where it cannot or would take too long."""
-    # Rounding down loses up to a step for each output; the rest of the tolerance is for the upper end.
-    step = 0.8 * tolerance / sum(component.count for component in components)
-    if delta < 1e3 * pld.SMALLEST_DELTA or 20.0 / step > _MAX_CELLS:
-        return None
-    reach = min(20.0 * _MAX_CELLS, max(chernoff_epsilon(loss, delta, 1.0) for loss in losses))
-    return step if (reach + 10.0) / step <= _MAX_CELLS else None
+    return (
+        added.largest() <= epsilon
+        or chernoff_epsilon(added, delta, saddle_point(removed, epsilon)) * (1.0 + 1e-9) <= epsilon
+    )
 
 
 def _replaced_epsilon(
     components: tuple[SubsampledGaussian, ...], delta: float, tolerance: float, device: torch.device
 ) -> float:
-    """Upper bound of epsilon when a record is replaced under subsampling.
-
-    One output is bounded in both orders by the remove direction at twice the shift. Several are not (``pld.replaced_profile``) and
-    go to the grid accountant, whose rounding error is covered as in ``_grid_interval``.
-    """
+    """Upper end of epsilon when a record is replaced: closed form for one output, the symmetric profile for several."""
     terms, pure_mu = _split(components, 2.0)
     if not terms or _total_variation_bound(terms, pure_mu) <= delta or _is_single(terms, pure_mu):
         return _epsilon(components, 2.0, delta, tolerance, device).upper
-    noise = _grid_noise(components)
-    if delta < 1e3 * noise:
-        raise AccountingError(
-            f"replacing a record under subsampling is bounded on a grid, which needs delta >= {1e3 * noise:.3g}, got {delta:g}"
-        )
-    return pld.epsilon_upper(Composition(components), delta - noise, step=_replaced_step(components, terms, pure_mu))
+    loss = LossSum(terms, pure_mu, True, torch.device("cpu"))
+    return replaced.epsilon_upper(Composition(components), loss, delta)
 
 
 def _replaced_delta(
     components: tuple[SubsampledGaussian, ...], epsilon: float, relative: float, device: torch.device
 ) -> float:
-    """Upper bound of delta when a record is replaced under subsampling; as ``_replaced_epsilon``."""
+    """Upper end of delta when a record is replaced; as ``_replaced_epsilon``."""
     terms, pure_mu = _split(components, 2.0)
     if not terms or _is_single(terms, pure_mu):
         return _delta(components, 2.0, epsilon, relative, device).upper
-    step = _replaced_step(components, terms, pure_mu)
-    return min(1.0, pld.delta_upper(Composition(components), epsilon, step=step) + _grid_noise(components))
+    loss = LossSum(terms, pure_mu, True, torch.device("cpu"))
+    return replaced.delta_upper(Composition(components), loss, epsilon)
 
 
 def _is_single(terms: tuple[tuple[LossPair, int], ...], pure_mu: float) -> bool:
     return len(terms) == 1 and terms[0][1] == 1 and pure_mu == 0.0
 
 
-def _grid_noise(components: tuple[SubsampledGaussian, ...]) -> float:
-    """Delta that the grid accountant's rounding is charged: a thousand times more than it was ever seen to be."""
-    return pld.SMALLEST_DELTA + 1e-15 * sum(component.count for component in components)
-
-
-def _replaced_step(
-    components: tuple[SubsampledGaussian, ...], terms: tuple[tuple[LossPair, int], ...], pure_mu: float
-) -> float:
-    """A hundredth of the standard deviation of one output's loss, but at most two million steps up to the largest loss."""
-    variance = LossSum(terms, pure_mu, True, torch.device("cpu")).cumulants(1e-3)[2]
-    count = sum(component.count for component in components)
-    reach = max(pld.replaced_reach(c.gdp_mu, c.sampling_probability) for c in components if c.gdp_mu > 0.0)
-    return max(0.01 * math.sqrt(variance / count), reach / 2e6)
-
-
-def _grid_interval(components: tuple[SubsampledGaussian, ...], shift: float, delta: float, step: float) -> Interval:
-    """Bracket by the grid accountant, for the few and rarely sampled outputs whose transform decays too slowly for a contour.
-
-    The rounding error of its Fourier transform is covered by asking for a delta that is off by ``pld.SMALLEST_DELTA``, a thousand
-    times more than it was ever seen to be.
-    """
-    plain = Composition(
-        tuple(SubsampledGaussian(shift * c.gdp_mu, c.sampling_probability, c.count) for c in components)
-    )
-    return Interval(
-        pld.epsilon_lower(plain, delta + pld.SMALLEST_DELTA, step=step),
-        pld.epsilon_upper(plain, delta - pld.SMALLEST_DELTA, step=step),
-    )
-
-
 def _epsilon_one(loss: LossSum, delta: float, tolerance: float, work: float) -> Interval:
     """Bracket of the root of ``delta(eps) = delta`` in one direction.
 
-    Newton's method on ``log delta``, with a profile built anew wherever the root leaves the last one's neighbourhood: the
-    saddle-point guess it starts from can be far off where rare outputs with a huge loss take over.
+    Newton's method on ``log delta``, with a profile built anew wherever the root leaves the last one's neighbourhood:
+    the saddle-point guess it starts from can be far off where rare outputs with a huge loss take over.
     """
     log_delta = math.log(delta)
     saddle, guess = saddle_point_for_delta(loss, delta)
@@ -286,18 +241,21 @@ def _epsilon_one(loss: LossSum, delta: float, tolerance: float, work: float) -> 
             spend = 1.0
             continue
         epsilon = root if low < root < high else 0.5 * (low + high)
-    raise AccountingError(f"the search for epsilon at delta = {delta:g} did not settle between {low:.9g} and {high:.9g}")
+    raise AccountingError(
+        f"the search for epsilon at delta = {delta:g} did not settle between {low:.9g} and {high:.9g}"
+    )
 
 
 def _required(loss: LossSum, epsilon: float, tolerance: float) -> float:
-    """Relative error of delta that keeps a bracket of epsilon within the tolerance: a fifth of the change over that width."""
+    """Relative error of delta that keeps a bracket of epsilon within the tolerance."""
     return max(_FINE, min(0.05, 0.2 * tolerance * saddle_point(loss, epsilon)))
 
 
 def _local_root(profile: Profile, epsilon: float, log_delta: float) -> tuple[float, float]:
     """Where the profile's value meets delta, to first order beyond a few e-foldings, and the e-folding length there.
 
-    NaN for the root where the value is lost in the profile's error, which says only that delta(epsilon) is far below delta.
+    NaN for the root where the value is lost in the profile's error, which says only that delta(epsilon) is far below
+    delta.
     """
     device = profile.omegas.device
     start, scale = epsilon, 1.0 / profile.c
@@ -317,7 +275,7 @@ def _local_root(profile: Profile, epsilon: float, log_delta: float) -> tuple[flo
 
 
 def _outward(profile: Profile, root: float, scale: float, delta: float) -> Interval:
-    """The closest points on either side of the root at which the inequality between the bounds and delta is seen to hold."""
+    """The closest points on either side of the root at which the inequality is seen to hold."""
     gaps = torch.cat([torch.zeros_like(_GAPS[:1]), scale * _GAPS]).to(profile.omegas.device)
     above, below = root + gaps, torch.clamp(root - gaps, min=0.0)
     high, low = profile.bounds(above)[2], profile.bounds(below)[0]

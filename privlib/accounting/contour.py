@@ -1,7 +1,7 @@
 r"""Certified privacy profile of composed subsampled Gaussians, by numerical inversion on a contour.
 
-Let S be the privacy loss of the whole composition in one direction and ``M(z) = E exp(zS)`` (``transform.py``). The privacy
-profile ``delta(eps) = E (1 - exp(eps - S))_+`` has the bilateral Laplace transform
+Let S be the privacy loss of the whole composition in one direction and ``M(z) = E exp(zS)`` (``transform.py``). The
+privacy profile ``delta(eps) = E (1 - exp(eps - S))_+`` has the bilateral Laplace transform
 
 .. math:: \int e^{z\epsilon}\,\delta(\epsilon)\,d\epsilon = \frac{M(z)}{z(z+1)},\qquad \operatorname{Re} z > 0.
 
@@ -12,16 +12,16 @@ profile ``delta(eps) = E (1 - exp(eps - S))_+`` has the bilateral Laplace transf
           = \delta(\epsilon) + \sum_{k\ne 0} e^{ckW}\,\delta(\epsilon + kW).
 
 (f is continuous and integrable and its transform is absolutely summable, so the formula holds at every point.) Every
-alias on the right is non-negative, so **T is an upper bound of delta for every c > 0 and W > 0**, and subtracting a bound
-of the aliases gives a lower bound: for k < 0 they sum to at most ``1/(exp(cW) - 1)`` since delta <= 1, and for k > 0, by
-``(1 - exp(-y))_+ <= kappa exp(sy)`` with ``kappa = s^s/(1+s)^(1+s)``, to at most
+alias on the right is non-negative, so **T is an upper bound of delta for every c > 0 and W > 0**, and subtracting a
+bound of the aliases gives a lower bound: for k < 0 they sum to at most ``1/(exp(cW) - 1)`` since delta <= 1, and for k
+> 0, by ``(1 - exp(-y))_+ <= kappa exp(sy)`` with ``kappa = s^s/(1+s)^(1+s)``, to at most
 ``kappa M(s) exp(-s eps) / (exp((s-c)W) - 1)`` for any ``s > c``.
 
 **The cut.** Terms beyond frequency index m are bounded by ``decay.py``: together at most
 ``exp(-c eps) M(c) B W / (2 pi^2 m)`` where B bounds ``|M(c + i omega)|/M(c)`` from there on.
 
-**Rounding.** ``|prod a^n - prod b^n| <= prod (|a| + d)^n - prod |a|^n`` turns the relative errors of ``transform.py`` into
-errors of M; forming ``exp(n log A - z eps)`` is charged ``8u`` times the absolute values in the exponent.
+**Rounding.** ``|prod a^n - prod b^n| <= prod (|a| + d)^n - prod |a|^n`` turns the relative errors of ``transform.py``
+into errors of M; forming ``exp(n log A - z eps)`` is charged ``8u`` times the absolute values in the exponent.
 
 The three errors are added up for the very numbers at hand, so the interval is proved a posteriori; the choice of c, s,
 W and m, and the root finder, can only make it wider. Cost does not depend on the number of outputs or on epsilon: a few
@@ -66,7 +66,7 @@ class LossSum:
         return 1.0 + c if self.remove else -c
 
     def largest(self) -> float:
-        """Supremum of the loss: when a record is added, no output is more likely than by ``-log(1-q)`` each; else infinite."""
+        """Supremum of the loss: ``-log(1-q)`` for each output when a record is added, else infinite."""
         if self.remove or self.pure_mu > 0.0:
             return math.inf
         return -math.fsum(count * math.log1p(-pair.q) for pair, count in self.terms) * (1.0 + 1e-12)
@@ -84,16 +84,20 @@ class LossSum:
             total += count * bound
         return total + 1e-12 * abs(total) + 1e-12
 
-    @functools.lru_cache(maxsize=1024)
     def cumulants(self, c: float) -> tuple[float, float, float]:
-        """``log M(c)`` and its first two derivatives."""
-        square = self.pure_mu**2
-        log_a, mean, variance = tilted_moments(tuple(pair for pair, _ in self.terms), self.exponent(c))
-        counts = torch.tensor([float(count) for _, count in self.terms], dtype=torch.float64)
-        value = 0.5 * square * c * (c + 1.0) + float(counts @ log_a)
-        first = square * (c + 0.5) + (1.0 if self.remove else -1.0) * float(counts @ mean)
-        second = square + float(counts @ variance)
-        return value, first, second
+        """``log M(c)`` and its first two derivatives (see ``tilted_moments``: they steer and prove nothing)."""
+        return _cumulants(self, c)
+
+
+@functools.lru_cache(maxsize=1024)
+def _cumulants(loss: LossSum, c: float) -> tuple[float, float, float]:
+    square = loss.pure_mu**2
+    log_a, mean, variance = tilted_moments(tuple(pair for pair, _ in loss.terms), loss.exponent(c))
+    counts = torch.tensor([float(count) for _, count in loss.terms], dtype=torch.float64)
+    value = 0.5 * square * c * (c + 1.0) + float(counts @ log_a)
+    first = square * (c + 0.5) + (1.0 if loss.remove else -1.0) * float(counts @ mean)
+    second = square + float(counts @ variance)
+    return value, first, second
 
 
 def _log_kappa(s: float) -> float:
@@ -101,7 +105,7 @@ def _log_kappa(s: float) -> float:
 
 
 def saddle_point(loss: LossSum, epsilon: float) -> float:
-    """Positive root c of ``K'(c) = epsilon + 1/c + 1/(c+1)``, the point where the integrand on the contour is smallest."""
+    """Positive root c of ``K'(c) = epsilon + 1/c + 1/(c+1)``, where the integrand is smallest."""
 
     def excess(log_c: float) -> float:
         c = math.exp(log_c)
@@ -125,7 +129,7 @@ def saddle_point_for_delta(loss: LossSum, delta: float) -> tuple[float, float]:
 
 
 def chernoff_epsilon(loss: LossSum, delta: float, saddle: float) -> float:
-    """An upper bound of epsilon at delta, ``(log M(s) + log kappa - log delta)/s`` for the best of a few s around the saddle point."""
+    """Upper bound of epsilon at delta, ``(log M(s) + log kappa - log delta)/s``, the best of a few s."""
     points = [saddle * factor for factor in (0.125, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0)]
     return max(0.0, min((loss.cumulants(s)[0] + _log_kappa(s) - math.log(delta)) / s for s in points))
 
@@ -204,9 +208,12 @@ def log_delta_estimate(loss: LossSum, epsilon: float) -> float:
 def _choose_contour(
     loss: LossSum, saddle: float, epsilon: float, log_target: float, spend: float
 ) -> tuple[float, float, float]:
-    """The contour c, the Chernoff exponent s, ``log M(s)`` and the period, for the shortest period that meets the target.
+    """The contour c, the Chernoff exponent s, ``log M(s)`` and the period, for the shortest period that meets the
+    target.
 
-    Left of the saddle point the integrand is larger than delta, which costs digits; ``spend`` nats of them are spent, because just right of the saddle point ``M`` can explode (a rare output with a huge loss), and then only a smaller c leaves room for s.
+    Left of the saddle point the integrand is larger than delta, which costs digits; ``spend`` nats of them are spent,
+    because just right of the saddle point ``M`` can explode (a rare output with a huge loss), and then only a smaller c
+    leaves room for s.
     """
     factors = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0]
     points = [(saddle * f, loss.cumulants(saddle * f)[0]) for f in factors]
@@ -234,7 +241,7 @@ def _cut(
     log_target: float,
     limit: float,
 ) -> int | None:
-    """Position of the first cut whose error meets the target, or None if evaluating up to there is more work than ``limit``."""
+    """Position of the first cut whose error meets the target, or None if that is more work than ``limit``."""
     good = (log_errors <= log_target).nonzero()
     if not good.numel():
         return None
@@ -284,7 +291,7 @@ def build_profile(
         chosen = _cut(loss, r, log_relative_cuts, indices, cut_omegas, math.log(required), work)
     if chosen is None:
         raise AccountingError(
-            f"cannot certify delta near epsilon = {epsilon:.6g} to a relative error of {required:.3g} within {work:.0e} "
+            f"cannot certify delta near epsilon = {epsilon:.6g} to a relative error of {required:.3g} in {work:.0e} "
             "evaluations; ask for a wider tolerance"
         )
     last = int(indices[chosen])
@@ -309,10 +316,13 @@ def build_profile(
     doubled = torch.full_like(omegas, 2.0)
     doubled[0] = 1.0
     fixed = torch.full_like(omegas, c)
-    log_radius = torch.log(doubled) + log_modulus - torch.log(torch.hypot(omegas, fixed) * torch.hypot(omegas, fixed + 1.0))
+    log_radius = (
+        torch.log(doubled) + log_modulus - torch.log(torch.hypot(omegas, fixed) * torch.hypot(omegas, fixed + 1.0))
+    )
     radius = torch.exp(log_radius)
     angle = phase - torch.atan2(omegas, fixed) - torch.atan2(omegas, fixed + 1.0)
-    # Where the relative error is large (the modulus is nothing but rounding) its sum with the modulus is formed in logs.
+    # Where the relative error is large (the modulus is nothing but rounding) its sum with the modulus is formed in
+    # logs.
     small = error_exponent < 1.0
     error = torch.where(
         small,

@@ -1,27 +1,31 @@
 r"""How fast the characteristic function of the tilted privacy loss decays: a bound for all large frequencies.
 
-The contour sum is cut at a finite frequency, so its tail needs a bound on ``|A(r + i omega)| / A(r)`` that holds for *every*
-``omega`` beyond the cut, not only where it was evaluated.
+The contour sum is cut at a finite frequency, so its tail needs a bound on ``|A(r + i omega)| / A(r)`` that holds for
+*every* ``omega`` beyond the cut, not only where it was evaluated.
 
 Cut the line into cells ``[a, b]`` with ``sigma(b) <= 1.4 sigma(a)``, where ``L = log g`` has the increasing derivative
-``L' = mu sigma``. Write ``h = g^r phi`` and ``h_min`` for its minimum on the cell. Splitting ``h = h_min + (h - h_min)``,
+``L' = mu sigma``. Write ``h = g^r phi`` and ``h_min`` for its minimum on the cell. Splitting ``h = h_min + (h -
+h_min)``,
 
-.. math:: |A(r+i\omega)| \le A(r) - \sum_{\text{cells}} h_{\min}\,\Bigl((b-a) - \bigl|\int_a^b e^{i\omega L}\Bigr|\Bigr).
+.. math:: |A(r+i\omega)| \le A(r) - \sum_{\text{cells}} h_{\min}\,\Bigl((b-a) - \bigl|\int_a^b e^{i\omega
+L}\Bigr|\Bigr).
 
 With ``v = omega L'(a) (b-a)`` and ``rho = sigma(b)/sigma(a)`` the bracket is at least ``(b-a) s(v)``:
 
-* ``s = 1 - 2/v``: ``1/L'`` decreases, so the second mean value theorem gives ``|int exp(i omega L)| <= 2/(omega L'(a))``;
+* ``s = 1 - 2/v``: ``1/L'`` decreases, so the second mean value theorem gives ``|int exp(i omega L)| <= 2/(omega
+L'(a))``;
 * ``s = sin^2(rho v/2) / (6 rho^2)`` while ``rho v <= pi``: with X, X' uniform on the cell,
   ``|E exp(i omega L)|^2 = 1 - E(1 - cos omega(L(X) - L(X')))``, and on ``|y| <= U <= pi``,
   ``1 - cos y >= 2 sin^2(U/2) (y/U)^2`` with ``U = rho v`` and ``E (X-X')^2 = (b-a)^2/6``.
 
-The larger of the two is non-decreasing in ``omega`` when ``rho <= 1.4`` (at ``rho v = pi`` the first already exceeds the
-second), so the bound at the cut holds beyond it. ``h_min`` is bounded below through ``|(log h)'|`` on the cell.
+The larger of the two is non-decreasing in ``omega`` when ``rho <= 1.4`` (at ``rho v = pi`` the first already exceeds
+the second), so the bound at the cut holds beyond it. ``h_min`` is bounded below through ``|(log h)'|`` on the cell.
 
-Between two neighbouring frequencies ``omega_j < omega_{j+1}`` of a grid more is saved by taking all cells left of x together, as
-long as ``omega_{j+1} R <= pi`` for the range R of L there: by the same inequality for cosines their joint saving is at least
-``2 sin^2(omega_j R/2)/R^2`` times ``min_c sum h_min (b-a) (Lbar - c)^2``, with Lbar the mean of L on a cell (Jensen), known up to
-the sag of a convex function. The bound returned for ``omega_j`` is the largest over all later intervals.
+Between two neighbouring frequencies ``omega_j < omega_{j+1}`` of a grid more is saved by taking all cells left of x
+together, as long as ``omega_{j+1} R <= pi`` for the range R of L there: by the same inequality for cosines their joint
+saving is at least ``2 sin^2(omega_j R/2)/R^2`` times ``min_c sum h_min (b-a) (Lbar - c)^2``, with Lbar the mean of L on
+a cell (Jensen), known up to the sag of a convex function. The bound returned for ``omega_j`` is the largest over all
+later intervals.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ def log_decay(pair: LossPair, r: float, log_a: float, omegas: torch.Tensor) -> t
         log_a: upper bound of ``log A(r)``.
         omegas: increasing positive frequencies, shape (M,), M >= 1.
     """
-    mu, q = pair.mu, pair.q
+    mu = pair.mu
     # The tilted law has its mass near 0 and near r mu; cells where it has none contribute nothing and may be left out.
     low, high = -8.0, max(8.0, r * mu + 8.0)
     cells = max(_CELLS_FLOOR, math.ceil((high - low) * max(mu / math.log(_LARGEST_RATIO), 8.0)))
@@ -54,7 +58,9 @@ def log_decay(pair: LossPair, r: float, log_a: float, omegas: torch.Tensor) -> t
     left, right = edges[:-1], edges[1:]
     width = right - left
     sigma_a, sigma_b = sigma[:-1], sigma[1:]
-    slopes = torch.stack([r * mu * sigma_a - left, r * mu * sigma_b - left, r * mu * sigma_a - right, r * mu * sigma_b - right])
+    slopes = torch.stack(
+        [r * mu * sigma_a - left, r * mu * sigma_b - left, r * mu * sigma_a - right, r * mu * sigma_b - right]
+    )
     log_h = r * log_ratio - abs(r) * rounding - 0.5 * edges**2 - 0.5 * math.log(2.0 * math.pi)
     # From both ends with the steepest slope: log h >= (h(a) + h(b))/2 - |slope| (b - a)/2 everywhere on the cell.
     log_h_min = 0.5 * (log_h[:-1] + log_h[1:]) - 0.5 * slopes.abs().amax(0) * width - 1e-9
@@ -80,7 +86,9 @@ def log_decay(pair: LossPair, r: float, log_a: float, omegas: torch.Tensor) -> t
     square = weight * torch.clamp(spread, min=0.0) ** 2 * (1.0 - 1e-6)
     reach = torch.clamp((log_ratio[1:] - log_ratio[0]) * (1.0 + 1e-9), min=1e-100)
     joint = torch.where(
-        torch.outer(omegas[1:], reach) <= math.pi, 2.0 * torch.sin(0.5 * torch.outer(omegas[:-1], reach)).square() / reach**2, 0.0
+        torch.outer(omegas[1:], reach) <= math.pi,
+        2.0 * torch.sin(0.5 * torch.outer(omegas[:-1], reach)).square() / reach**2,
+        0.0,
     )
     rest = torch.cat([beyond[:-1, 1:], torch.zeros_like(beyond[:-1, :1])], dim=1)
     saving[:-1] = torch.maximum(saving[:-1], (joint * square + rest).amax(1))

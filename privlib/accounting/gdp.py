@@ -63,9 +63,9 @@ def mu_for_epsilon(epsilon: float, delta: float) -> float:
 def log_delta_bounds(gdp_mu: float, epsilon: float) -> tuple[float, float]:
     """``log_delta_for_epsilon`` with its rounding error made explicit: a lower and an upper bound; ``gdp_mu > 0``.
 
-    The two log-cdfs carry an absolute error of at most 1e-15 (1 + argument^2) each (scipy's ``log_ndtr``, checked against mpmath in
-    the tests), the arguments a relative one of 4 units in the last place; the error of their difference is divided by
-    ``1 - exp(gap)``.
+    The two log-cdfs carry an absolute error of at most 1e-15 (1 + argument^2) each (scipy's ``log_ndtr``, checked
+    against mpmath in the tests), the arguments a relative one of 4 units in the last place; the error of their
+    difference is divided by ``1 - exp(gap)``.
     """
     first = gdp_mu / 2 - epsilon / gdp_mu
     second = -gdp_mu / 2 - epsilon / gdp_mu

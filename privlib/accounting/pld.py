@@ -1,11 +1,12 @@
 """Privacy loss distributions on a grid, by dp_accounting: the paper's accountant, our reference and our fall-back.
 
-The grid's step decides how tight the two ends are. The upper end (connect-the-dots, Doroshenko et al. 2022) is off by an amount
-of second order in the step. The lower end rounds every loss down to the grid ("privacy buckets", Meiser and Mohammadi 2018), so
-it is low by about ``count * step / 2``: at the paper's 50,000 outputs and step 1e-5 that is 0.25, whatever epsilon is.
+The grid's step decides how tight the two ends are. The upper end (connect-the-dots, Doroshenko et al. 2022) is off by
+an amount of second order in the step. The lower end rounds every loss down to the grid ("privacy buckets", Meiser and
+Mohammadi 2018), so it is low by about ``count * step / 2``: at the paper's 50,000 outputs and step 1e-5 that is 0.25,
+whatever epsilon is.
 
-dp_accounting composes by a fast Fourier transform whose rounding errors, about 1e-16 in delta for each distribution, are not part of
-its bounds; below ``SMALLEST_DELTA`` its answer is refused here.
+dp_accounting composes by a fast Fourier transform whose rounding errors, about 1e-16 in delta for each distribution,
+are not part of its bounds; below ``SMALLEST_DELTA`` its answer is refused here.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ def epsilon_upper(mechanism: Mechanism, delta: float, *, step: float = PAPER_STE
     """Upper bound of epsilon at ``delta`` by connect-the-dots, certified up to the transform's rounding error.
 
     Args:
-        mechanism: a subsampled Gaussian or a composition; how ``REPLACE_ONE`` is charged is told in ``replaced_profile``.
+        mechanism: a subsampled Gaussian or a composition; how ``REPLACE_ONE`` is charged is told in
+            ``replaced_profile``.
         delta: in [1e-12, 1).
-        step: distance of the grid's losses, positive, in nats. Time and memory grow as 1/step: at 1e-5 and epsilon near 100,
-            40 seconds and 2 GiB.
+        step: distance of the grid's losses, positive, in nats. Time and memory grow as 1/step: at 1e-5 and epsilon near
+            100, 40 seconds and 2 GiB.
 
     Raises:
         ValueError: a parameter outside its range.
@@ -46,29 +48,32 @@ def epsilon_upper(mechanism: Mechanism, delta: float, *, step: float = PAPER_STE
 
 
 def epsilon_lower(mechanism: Mechanism, delta: float, *, step: float = PAPER_STEP) -> float:
-    """Lower bound of epsilon at ``delta`` by privacy buckets (the paper's lower column); arguments as in ``epsilon_upper``.
+    """Lower bound of epsilon at ``delta`` by privacy buckets (the paper's lower column); arguments as in
+    ``epsilon_upper``.
 
-    Under ``REPLACE_ONE`` with subsampling the add-or-remove pair at twice the shift stands in, which need not be attained: this is
-    then not a lower bound of the mechanism.
+    Under ``REPLACE_ONE`` with subsampling the add-or-remove pair at twice the shift stands in, which need not be
+    attained: this is then not a lower bound of the mechanism.
     """
     return max(0.0, _epsilon(mechanism, delta, step, pessimistic=False))
 
 
 def delta_upper(mechanism: Mechanism, epsilon: float, *, step: float = PAPER_STEP) -> float:
-    """Upper bound of delta at ``epsilon`` in [0, inf), certified up to the transform's rounding error; see ``epsilon_upper``."""
+    """Upper bound of delta at ``epsilon`` in [0, inf); certified and limited as ``epsilon_upper`` is."""
     epsilon, step = check_epsilon(epsilon), check_positive("step", step)
     return min(1.0, float(_composed(mechanism, step, pessimistic=True).get_delta_for_epsilon(epsilon)))
 
 
 def replaced_profile(gdp_mu: float, sampling_probability: float, epsilons: np.ndarray) -> np.ndarray:
-    r"""Privacy profile that bounds one subsampled output in both orders when a record is replaced; epsilons of either sign.
+    r"""Privacy profile that bounds one subsampled output in both orders when a record is replaced; epsilons of either
+    sign.
 
     .. math:: D(\epsilon) = q\,G_{2\mu}\bigl(\log(1 + (e^\epsilon - 1)/q)\bigr)\quad(\epsilon \ge 0),\qquad
               D(\epsilon) = 1 - e^\epsilon + e^\epsilon D(-\epsilon)\quad(\epsilon < 0)
 
-    The first line is advanced joint convexity (see ``mechanisms``), the second the exchange of the two laws. The order matters
-    for compositions: the add-or-remove pair at twice the shift has the same profile at positive epsilons, but a smaller one at
-    negative ones, and two outputs at q = 0.9, gdp_mu = 1 do exceed it (delta(0) = 0.7763 against 0.7709).
+    The first line is advanced joint convexity (see ``mechanisms``), the second the exchange of the two laws. The order
+    matters for compositions: the add-or-remove pair at twice the shift has the same profile at positive epsilons, but a
+    smaller one at negative ones, and two outputs at q = 0.9, gdp_mu = 1 do exceed it (delta(0) = 0.7763 against
+    0.7709).
     """
     mu, q = 2.0 * gdp_mu, sampling_probability
     size = np.abs(epsilons)
@@ -86,7 +91,9 @@ def replaced_reach(gdp_mu: float, sampling_probability: float) -> float:
     return math.log1p(q * math.expm1(inner)) if inner < 500.0 else inner + math.log(q)
 
 
-def _replaced(gdp_mu: float, sampling_probability: float, step: float) -> privacy_loss_distribution.PrivacyLossDistribution:
+def _replaced(
+    gdp_mu: float, sampling_probability: float, step: float
+) -> privacy_loss_distribution.PrivacyLossDistribution:
     """The distribution of ``replaced_profile`` on the grid: connect-the-dots from above, the same for both orders."""
     last = math.ceil(replaced_reach(gdp_mu, sampling_probability) / step) + 1
     if 2 * last + 1 > _MAX_CELLS:

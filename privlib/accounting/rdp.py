@@ -67,6 +67,12 @@ class _Charges:
 def _charges(mechanism: Mechanism) -> _Charges:
     # A replaced record moves a clipped sum twice as far as an added one; charging less would under-report.
     shift = 2.0 if components_of(mechanism)[0].adjacency is Adjacency.REPLACE_ONE else 1.0
+    if shift == 2.0 and any(component.sampling_probability < 1.0 for component in components_of(mechanism)):
+        # Twice the shift bounds one output's profile, but not the profile at negative epsilons that a composition
+        # needs.
+        raise AccountingError(
+            "no Renyi bound is proved for REPLACE_ONE with sampling_probability < 1; use certified.epsilon_interval"
+        )
     counts: dict[tuple[float, float], int] = {}
     pure_square = 0.0
     for component in components_of(mechanism):
@@ -170,7 +176,8 @@ def renyi_divergence(mechanism: Mechanism, order: float) -> float:
     """Renyi divergence of the whole mechanism, worst direction, rounded up by its numerical error.
 
     Args:
-        mechanism: a subsampled Gaussian or a composition; ``REPLACE_ONE`` is charged at twice the shift.
+        mechanism: a subsampled Gaussian or a composition; ``REPLACE_ONE`` is charged at
+            twice the shift and refused with subsampling, where that is not proved.
         order: above 1. A Python ``int`` is computed by the binomial sum, a ``float`` by quadrature.
 
     Returns:
@@ -257,7 +264,8 @@ def rdp_epsilon(mechanism: Mechanism, delta: float, *, orders: Literal["real", "
     Valid up to the rounding of a few additions (1e-14 relative); errors of sums and quadratures are added to the bound.
 
     Args:
-        mechanism: a subsampled Gaussian or a composition; ``REPLACE_ONE`` is charged at twice the shift.
+        mechanism: a subsampled Gaussian or a composition; ``REPLACE_ONE`` is charged at
+            twice the shift and refused with subsampling, where that is not proved.
         delta: in (0, 1).
         orders: ``"integer"`` for orders 2, 3, ... only, as the paper's tables have it; ``"real"`` for the best real
         order.

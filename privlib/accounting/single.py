@@ -27,7 +27,7 @@ def _gaussian_bounds(mu: float, epsilon: float, error: float) -> tuple[float, fl
 
 
 def _scaled(low: float, high: float, factor: float, error: float) -> tuple[float, float]:
-    """Bounds of a logarithm to which the logarithm of ``factor`` is added, the sum being off by up to ``error`` and its rounding."""
+    """Bounds of a logarithm plus that of ``factor``, the sum being off by up to ``error`` and its rounding."""
     log_factor = math.log(factor)
     error += 4.0 * UNIT_ROUNDOFF * (abs(log_factor) + 1.0)
     if low > -math.inf:
@@ -36,7 +36,7 @@ def _scaled(low: float, high: float, factor: float, error: float) -> tuple[float
 
 
 def log_delta_bounds(mu: float, q: float, epsilon: float) -> tuple[float, float]:
-    """Certified bounds of ``log delta(epsilon)`` for one output, in the worse of the two directions; ``0 < q < 1``, ``mu > 0``."""
+    """Certified bounds of ``log delta(epsilon)`` for one output, in the worse direction; ``0 < q < 1``, ``mu > 0``."""
     u = UNIT_ROUNDOFF
     inner = math.log1p(math.expm1(epsilon) / q) if epsilon < 500.0 else epsilon - math.log(q)
     low, high = _gaussian_bounds(mu, inner, 8.0 * u * (1.0 + inner))
@@ -62,9 +62,12 @@ def epsilon_interval(mu: float, q: float, delta: float) -> Interval:
     high = gdp.epsilon_for_delta(mu, delta) + 1.0
 
     def end(which: int) -> float:
-        return float(brentq(lambda e: log_delta_bounds(mu, q, e)[which] - log_delta, 0.0, high, xtol=1e-300, rtol=1e-14))
+        return float(
+            brentq(lambda e: log_delta_bounds(mu, q, e)[which] - log_delta, 0.0, high, xtol=1e-300, rtol=1e-14)
+        )
 
-    # The two bounds are monotone up to rounding: the ends are pushed outward until the inequality itself is seen to hold.
+    # The two bounds are monotone up to rounding: the ends are pushed outward until the inequality itself is seen to
+    # hold.
     upper = end(1)
     gap = 1e-14 * upper
     while log_delta_bounds(mu, q, upper)[1] > log_delta:

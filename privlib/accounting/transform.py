@@ -8,26 +8,27 @@ directions of the privacy loss reduce to one function of a complex exponent ``w`
 
 ``A`` is computed by the trapezoidal rule on ``x_j = j h``. Error of the rule, in three parts:
 
-*Discretization.* ``f(x) = g(x)^w phi(x)`` is analytic while ``mu |Im x| < pi``. Since ``g(x+iy)`` is a convex combination of 1 and
-a complex number of modulus ``E = exp(mu x - mu^2/2)`` and argument ``mu y``, for ``mu |y| <= pi/2``
+*Discretization.* ``f(x) = g(x)^w phi(x)`` is analytic while ``mu |Im x| < pi``. Since ``g(x+iy)`` is a convex
+combination of 1 and a complex number of modulus ``E = exp(mu x - mu^2/2)`` and argument ``mu y``, for ``mu |y| <=
+pi/2``
 
 .. math:: g(x)\cos(\mu y/2) \le |g(x+iy)| \le g(x),\quad |g(x+iy)| \ge 1-q,\quad
           |\arg g(x+iy)| \le \mu|y|\,\min\bigl(1, \tfrac{q}{1-q}E\bigr).
 
-With ``w = r + i omega`` these bound ``|f(x+iy)|`` on the strip ``|y| <= a`` by a positive function of x whose integral ``N_a`` is
-bounded by an upper sum. The infinite trapezoidal sum is off by at most ``2 N_a / (exp(2 pi a/h) - 1)`` (Trefethen and
-Weideman 2014, Theorem 5.1). ``h`` is chosen so that this is about 1e-18 and is a short dyadic number, so that the
-nodes ``j h`` are exact in floating point.
+With ``w = r + i omega`` these bound ``|f(x+iy)|`` on the strip ``|y| <= a`` by a positive function of x whose integral
+``N_a`` is bounded by an upper sum. The infinite trapezoidal sum is off by at most ``2 N_a / (exp(2 pi a/h) - 1)``
+(Trefethen and Weideman 2014, Theorem 5.1). ``h`` is chosen so that this is about 1e-18 and is a short dyadic number, so
+that the nodes ``j h`` are exact in floating point.
 
-*Truncation.* Left of ``x = -Y``: ``g <= 1`` (``r >= 0``) or ``g >= 1-q`` (``r < 0``). Right of ``X``: ``g >= 1`` (``r < 0``), or
-``g <= rho q exp(mu x - mu^2/2)`` with ``rho = 1 + (1-q)/(q exp(mu X - mu^2/2))`` (``r >= 0``); beyond ``max(0, r mu)`` the bounding
-Gaussians decrease, so the left-out sum is at most the integral.
+*Truncation.* Left of ``x = -Y``: ``g <= 1`` (``r >= 0``) or ``g >= 1-q`` (``r < 0``). Right of ``X``: ``g >= 1`` (``r <
+0``), or ``g <= rho q exp(mu x - mu^2/2)`` with ``rho = 1 + (1-q)/(q exp(mu X - mu^2/2))`` (``r >= 0``); beyond ``max(0,
+r mu)`` the bounding Gaussians decrease, so the left-out sum is at most the integral.
 
-*Rounding.* ``A - 1 = sum_j phi(x_j) h (g^w - 1)`` is accumulated so that small losses lose no digits. Standard model: every
-operation is exact up to a factor ``1 + theta``, ``|theta| <= u = 2^-53``, and exp, expm1, log, log1p, sin, cos, atan2 are
-within 2 units in the last place (``4u``). Perturbations of the inputs are propagated to first order with constants doubled, and a
-sum of n terms is charged ``n u`` times the sum of absolute values. The result is a bound ``e0 + |omega| e1``
-whose two coefficients are computed from the same arrays.
+*Rounding.* ``A - 1 = sum_j phi(x_j) h (g^w - 1)`` is accumulated so that small losses lose no digits. Standard model:
+every operation is exact up to a factor ``1 + theta``, ``|theta| <= u = 2^-53``, and exp, expm1, log, log1p, sin, cos,
+atan2 are within 2 units in the last place (``4u``). Perturbations of the inputs are propagated to first order with
+constants doubled, and a sum of n terms is charged ``n u`` times the sum of absolute values. The result is a bound ``e0
++ |omega| e1`` whose two coefficients are computed from the same arrays.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class LossPair:
     q: float
 
     def log_ratio(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """``log g(x)``, its sensitivity ``sigma = d log g / d(mu x)`` in (0, 1), and a bound on the rounding error of log g."""
+        """``log g(x)``, ``sigma = d log g / d(mu x)`` in (0, 1), and a bound on the rounding error of log g."""
         t = self.mu * x - 0.5 * self.mu * self.mu
         log_q, log_p = math.log(self.q), math.log1p(-self.q)
         sigma = torch.sigmoid(t + (log_q - log_p))
@@ -76,7 +77,7 @@ class LossPair:
 
 @dataclass(frozen=True)
 class LineValues:
-    """``A(r + i omega)`` on a set of frequencies as ``exp(log_modulus + i phase)``, and a bound on its relative error."""
+    """``A(r + i omega)`` on a set of frequencies as ``exp(log_modulus + i phase)``, with its relative error."""
 
     log_modulus: torch.Tensor
     phase: torch.Tensor
@@ -96,12 +97,18 @@ def _log_strip_integral(pair: LossPair, r: float, omega: float, a: torch.Tensor)
     log_ratio, _, _ = pair.log_ratio(edges)
     angle = torch.clamp(torch.exp(mu * edges - 0.5 * mu * mu + math.log(q) - math.log1p(-q)), max=1.0)
     half = torch.cos(0.5 * mu * a).log()[:, None]
-    modulus = r * log_ratio if r >= 0 else torch.minimum(r * log_ratio + r * half, torch.full_like(edges, r * math.log1p(-q)))
+    modulus = (
+        r * log_ratio if r >= 0 else torch.minimum(r * log_ratio + r * half, torch.full_like(edges, r * math.log1p(-q)))
+    )
     psi = modulus - 0.5 * edges**2 + 0.5 * a[:, None] ** 2 + omega * mu * a[:, None] * angle - _LOG_SQRT_2PI
     slope = edges.abs() + abs(r) * mu + omega * mu * mu * a[:, None] * angle
-    cells = torch.maximum(psi[:, :-1], psi[:, 1:]) + 0.5 * width * torch.maximum(slope[:, :-1], slope[:, 1:]) + math.log(width)
-    # Beyond the last edges psi (on the right: with its last term at its largest) falls at least like a Gaussian: each tail is at
-    # most twice its value at the edge.
+    cells = (
+        torch.maximum(psi[:, :-1], psi[:, 1:])
+        + 0.5 * width * torch.maximum(slope[:, :-1], slope[:, 1:])
+        + math.log(width)
+    )
+    # Beyond the last edges psi (on the right: with its last term at its largest) falls at least like a Gaussian: each
+    # tail is at most twice its value at the edge.
     rise = omega * mu * a * (1.0 - angle[-1])
     tails = torch.maximum(psi[:, 0], psi[:, -1] + rise) + math.log(4.0)
     log_size = torch.logsumexp(r * log_ratio - 0.5 * edges**2 - _LOG_SQRT_2PI, 0) + math.log(width)
@@ -124,7 +131,7 @@ def _strip(pair: LossPair, r: float, omega: float) -> tuple[float, float]:
 
 
 def _range(pair: LossPair, r: float) -> tuple[float, float, float]:
-    """Integration limits ``-Y, X`` and the log of the truncation bound (absolute; A(r) >= 1 for r <= 0 and for r >= 1)."""
+    """Integration limits ``-Y, X`` and the log of the truncation bound (absolute)."""
     mu, q = pair.mu, pair.q
     weight = r * math.log1p(-q) if r < 0 else 0.0
     left = math.sqrt(2.0 * (weight - _LOG_NEGLIGIBLE))
@@ -139,7 +146,9 @@ def _range(pair: LossPair, r: float) -> tuple[float, float, float]:
             log_rho = math.log1p(math.exp(log_odds)) if log_odds < 30.0 else log_odds + 1e-12
             # Second bound, valid for r >= 1: g^r <= (1-q) + q exp(r(mu x - mu^2/2)) by convexity.
             by_bump = r * log_rho + log_bump + log_normal_sf(x - r * mu)
-            by_convexity = max(log_normal_sf(x), 0.5 * mu * mu * r * (r - 1.0) + math.log(q) + log_normal_sf(x - r * mu))
+            by_convexity = max(
+                log_normal_sf(x), 0.5 * mu * mu * r * (r - 1.0) + math.log(q) + log_normal_sf(x - r * mu)
+            )
             return min(by_bump, by_convexity + math.log(2.0)) if r >= 1 else by_bump
 
         # A(r) is at least its own second bump, so a tail that is negligible beside that bump is negligible beside A(r).
@@ -171,7 +180,9 @@ def _nodes(pair: LossPair, r: float, omega: float, device: torch.device) -> _Nod
     left, right, log_truncation = _range(pair, r)
     first, last = -math.ceil(left / h), math.ceil(right / h)
     if last - first > _MAX_NODES:
-        raise AccountingError(f"the quadrature would need {last - first} nodes (gdp_mu = {pair.mu:g}, exponent = {r:g})")
+        raise AccountingError(
+            f"the quadrature would need {last - first} nodes (gdp_mu = {pair.mu:g}, exponent = {r:g})"
+        )
     x = torch.arange(first, last + 1, dtype=torch.float64, device=device) * h
     log_ratio, _, rounding = pair.log_ratio(x)
     a = r * log_ratio
@@ -187,9 +198,10 @@ def _nodes(pair: LossPair, r: float, omega: float, device: torch.device) -> _Nod
     u = UNIT_ROUNDOFF
     relative = abs(r) * rounding + u * (6.0 * a.abs() + 4.0 * x * x + 4.0 * abs(shift) + 40.0)
     magnitude = log_ratio.abs()
-    constant = (weight * (abs(r) * rounding + 4.0 * u * a.abs()) + excess_terms.abs() * (relative + x.numel() * u)).sum()
+    constant = (
+        weight * (abs(r) * rounding + 4.0 * u * a.abs()) + excess_terms.abs() * (relative + x.numel() * u)
+    ).sum()
     slope = (weight * (3.0 * relative * magnitude + 4.0 * rounding + (40.0 + 2.0 * x.numel()) * u * magnitude)).sum()
-    total = math.exp(-shift) + excess
     analytic = 2.0 * (math.exp(log_discretization - shift) + math.exp(log_truncation - shift))
     return _Nodes(log_ratio, weight, shift, excess, 2.0 * float(constant) + analytic, 2.0 * float(slope))
 
@@ -201,7 +213,8 @@ def node_count(pair: LossPair, r: float, omega: float) -> float:
 
 
 def tilted_moments(pairs: tuple[LossPair, ...], r: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """``log A(r)`` and the mean and variance of ``log g`` under the law tilted to ``g^r phi / A(r)``, for all pairs at once.
+    """``log A(r)`` and the mean and variance of ``log g`` under the law tilted to ``g^r phi / A(r)``, for all pairs at
+    once.
 
     A plain trapezoidal sum without an error bound: it steers choices and proves nothing. Shapes (len(pairs),).
     """
@@ -254,7 +267,9 @@ def line_values(pair: LossPair, r: float, omegas: torch.Tensor) -> LineValues:
         size = torch.hypot(re, im)
         near_one = (size < 0.5) if nodes.shift == 0.0 else torch.zeros_like(size, dtype=torch.bool)
         log_modulus = torch.where(
-            near_one, 0.5 * torch.log1p(torch.where(near_one, 2.0 * re + size**2, 0.0)), torch.log(modulus) + nodes.shift
+            near_one,
+            0.5 * torch.log1p(torch.where(near_one, 2.0 * re + size**2, 0.0)),
+            torch.log(modulus) + nodes.shift,
         )
         absolute = 1e-200 + nodes.error_constant + omegas[start:stop] * nodes.error_slope + 16.0 * UNIT_ROUNDOFF * size
         absolute = absolute + 16.0 * UNIT_ROUNDOFF * torch.where(near_one, 0.0, modulus * (1.0 + abs(nodes.shift)))

@@ -48,7 +48,7 @@ def claims(asset: str, values: Mapping[str, Value], *, tier: str) -> None:
         "statuses": {key: str(status) for key, status in statuses.items()},
     }
     caption = f"Claims of {asset}: printed beside reproduced (run at the {tier} scale)"
-    header = ("Claim", "Place", "Printed", "Reproduced", "Difference", "Status")
+    header = ("Claim", "Printed", "Reproduced", "Difference", "Status")
     rows = [_claim_row(claim, values.get(claim.id), statuses[claim.id]) for claim in ledger]
     if rows:
         html, text = html_table(caption, header, rows) + _notes(ledger, statuses), text_table(caption, header, rows)
@@ -148,8 +148,7 @@ def _claim_row(claim: Claim, value: Value, status: Status) -> list[Cell]:
         if claim.kind == "exact" and math.isfinite(number):
             difference = f"{number - float(claim.number):+.1e}".replace("-", "\N{MINUS SIGN}")
     return [
-        Cell(claim.id, html=f"<code>{escape(claim.id)}</code>"),
-        Cell(claim.place),
+        Cell(f"{claim.place} ({claim.id})", html=f'{escape(claim.place)} <code class="pv-id">{escape(claim.id)}</code>'),
         Cell(claim.printed, numeric=claim.kind != "trend"),
         Cell(reproduced, numeric=claim.kind != "trend"),
         Cell(difference, numeric=claim.kind != "trend"),

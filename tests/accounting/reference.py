@@ -1,4 +1,4 @@
-"""Independent evaluations that the accounting tests compare with: mpmath, and plain quadrature without any error bound."""
+"""Independent evaluations that the accounting tests compare with: mpmath, and quadrature without error bound."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def single_delta(mu: float, q: float, epsilon: mpmath.mpf, remove: bool) -> mpma
 
 
 def pair_delta(mu: float, q: float, other, epsilon: float, remove: bool) -> float:
-    """One output beside any mechanism of known profile: ``E other(epsilon - loss)`` over the output, by mpmath quadrature."""
+    """One output beside any mechanism of known profile: ``E other(epsilon - loss)`` by mpmath quadrature."""
     with mpmath.workdps(30):
         m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
 

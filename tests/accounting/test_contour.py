@@ -8,7 +8,6 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from tests.accounting.reference import composed_delta, transform
 
 from privlib.accounting.contour import (
     COMFORTABLE_WORK,
@@ -22,6 +21,7 @@ from privlib.accounting.contour import (
 )
 from privlib.accounting.transform import LossPair
 from privlib.types import AccountingError
+from tests.accounting.reference import composed_delta, transform
 
 CPU = torch.device("cpu")
 
@@ -59,7 +59,9 @@ CASES = [
 @pytest.mark.parametrize(("mu", "q", "count", "remove", "epsilon"), CASES)
 def test_profile_contains_plain_inversion(mu: float, q: float, count: int, remove: bool, epsilon: float) -> None:
     loss = loss_sum(mu, q, count, remove=remove)
-    low, value, high = (float(t) for t in profile_at(loss, epsilon).bounds(torch.tensor([epsilon], dtype=torch.float64)))
+    low, value, high = (
+        float(t) for t in profile_at(loss, epsilon).bounds(torch.tensor([epsilon], dtype=torch.float64))
+    )
     assert low <= value <= high
     assert high - low <= 1e-5 * high
     # Another line than the saddle point's, another spacing, another code.
@@ -75,7 +77,9 @@ def test_the_sum_is_an_upper_bound_for_any_period_because_aliases_are_positive(
     exact = float(profile_at(loss, epsilon).bounds(torch.tensor([epsilon], dtype=torch.float64))[1])
     for relative in (0.3, 0.03, 1e-3):
         # A loose target makes a short period, whose aliases are large: they may only raise the value.
-        low, _, high = (float(t) for t in profile_at(loss, epsilon, relative).bounds(torch.tensor([epsilon], dtype=torch.float64)))
+        low, _, high = (
+            float(t) for t in profile_at(loss, epsilon, relative).bounds(torch.tensor([epsilon], dtype=torch.float64))
+        )
         assert low <= exact * (1 + 1e-8)
         assert exact <= high * (1 + 1e-8)
 

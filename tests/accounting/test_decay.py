@@ -29,7 +29,7 @@ def plain_log_modulus(mu: float, q: float, r: float, omegas: np.ndarray) -> np.n
     return np.log(np.abs(np.exp(1j * np.outer(omegas, log_g)) @ weight) + 1e-300)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     mu=st.floats(0.05, 6.0),
     log_q=st.floats(math.log(1e-5), math.log(0.95)),
@@ -51,7 +51,9 @@ def test_never_below_the_true_modulus_further_out(mu: float, log_q: float, r: fl
         assert not beyond.size or beyond.max() <= value + 1e-12
 
 
-@pytest.mark.parametrize(("mu", "q", "r"), [(0.7, 5e-4, 1.5), (1.0, 0.01, -0.4), (3.0, 0.3, 2.0), (50.0, 0.01, 1.1), (1.0, 0.999999, -1.5)])
+@pytest.mark.parametrize(
+    ("mu", "q", "r"), [(0.7, 5e-4, 1.5), (1.0, 0.01, -0.4), (3.0, 0.3, 2.0), (50.0, 0.01, 1.1), (1.0, 0.999999, -1.5)]
+)
 def test_non_increasing_and_never_positive(mu: float, q: float, r: float) -> None:
     values = bound(mu, q, r, torch.logspace(-3, 6, 200, dtype=torch.float64))
     assert bool(torch.isfinite(values).all()) and bool((values <= 0).all())
@@ -61,7 +63,7 @@ def test_non_increasing_and_never_positive(mu: float, q: float, r: float) -> Non
 def test_between_two_coarse_frequencies_the_bound_is_the_weaker_one() -> None:
     # A coarse grid must not claim at its left end what holds only there: the same point on a finer grid bounds more.
     coarse = torch.tensor([1.0, 40.0], dtype=torch.float64)
-    true = plain_log_modulus(0.7, 0.3, 1.5, np.linspace(1.0, 120.0, 4000))
+    true = plain_log_modulus(0.7, 0.3, 1.5, np.linspace(1.0, 120.0, 800))
     assert true.max() <= float(bound(0.7, 0.3, 1.5, coarse)[0]) + 1e-12
 
 

@@ -31,9 +31,14 @@ def exact_delta(mu: float, epsilon: float) -> mpmath.mpf:
 
 def test_error_of_scipy_log_ndtr_is_within_the_charge() -> None:
     rng = np.random.default_rng(1)
-    points = np.concatenate([
-        rng.uniform(-10, 10, 300), -np.exp(rng.uniform(-20, math.log(1e4), 300)), rng.uniform(-1.5, 0.5, 300), [0.0, -1e4]
-    ])
+    points = np.concatenate(
+        [
+            rng.uniform(-10, 10, 300),
+            -np.exp(rng.uniform(-20, math.log(1e4), 300)),
+            rng.uniform(-1.5, 0.5, 300),
+            [0.0, -1e4],
+        ]
+    )
     with mpmath.workdps(40):
         for x in points:
             assert abs(mpmath.mpf(float(log_ndtr(x))) - exact_log_ndtr(float(x))) <= 1e-15 * (1 + x * x)

@@ -156,8 +156,8 @@ def test_replacing_is_charged_at_twice_the_shift() -> None:
     replace = SubsampledGaussian(1.0, 1.0, 1, Adjacency.REPLACE_ONE)
     assert rdp_epsilon(replace, 1e-5) == rdp_epsilon(SubsampledGaussian(2.0), 1e-5)
     assert rdp_epsilon(replace, 1e-5) > 9.99  # the under-report would be 4.73, the exact value is 9.997
-    sampled = SubsampledGaussian(1.0, 0.01, 100, Adjacency.REPLACE_ONE)
-    assert rdp_epsilon(sampled, 1e-5) == rdp_epsilon(SubsampledGaussian(2.0, 0.01, 100), 1e-5)
+    with pytest.raises(AccountingError, match="no Renyi bound is proved"):
+        rdp_epsilon(SubsampledGaussian(1.0, 0.01, 100, Adjacency.REPLACE_ONE), 1e-5)
 
 
 def test_composition_adds_up() -> None:

@@ -8,9 +8,9 @@ import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.accounting.reference import single_delta, single_epsilon
 
 from privlib.accounting import gdp, single
+from tests.accounting.reference import single_delta, single_epsilon
 
 
 @settings(max_examples=150, deadline=None)

@@ -7,14 +7,31 @@ import math
 import mpmath
 import pytest
 import torch
+
+from privlib.accounting.transform import (
+    LossPair,
+    _log_strip_integral,
+    _range,
+    line_values,
+    log_normal_sf,
+    tilted_moments,
+)
 from tests.accounting.reference import transform
 
-from privlib.accounting.transform import LossPair, _log_strip_integral, _range, line_values, log_normal_sf, tilted_moments
+PAIRS = [
+    (0.05, 1e-3),
+    (0.7, 5e-4),
+    (1.0, 0.01),
+    (2.0, 0.4),
+    (1.0, 0.999999),
+    (4.0, 1e-5),
+    (6.0, 0.9),
+    (1e-6, 0.5),
+    (1.0, 1e-12),
+]
 
-PAIRS = [(0.05, 1e-3), (0.7, 5e-4), (1.0, 0.01), (2.0, 0.4), (1.0, 0.999999), (4.0, 1e-5), (6.0, 0.9), (1e-6, 0.5), (1.0, 1e-12)]
 
-
-@pytest.mark.parametrize("r", [-40.0, -2.5, -0.3, 1.2, 3.0, 25.0])
+@pytest.mark.parametrize("r", [-40.0, -0.3, 1.2, 25.0])
 @pytest.mark.parametrize(("mu", "q"), PAIRS)
 def test_relative_error_covers_the_true_error(mu: float, q: float, r: float) -> None:
     omegas = torch.tensor([0.0, 0.3, 2.0, 9.0 / mu if mu > 0.01 else 50.0], dtype=torch.float64)
@@ -60,7 +77,9 @@ def test_strip_integral_is_an_upper_bound(mu: float, q: float, r: float, omega: 
 def test_truncation_bound_covers_both_tails(mu: float, q: float, r: float) -> None:
     left, right, log_bound = _range(LossPair(mu, q), r)
     with mpmath.workdps(30):
-        g = lambda x: ((1 - mpmath.mpf(q)) + mpmath.mpf(q) * mpmath.exp(mu * x - mpmath.mpf(mu) ** 2 / 2)) ** r * mpmath.npdf(x)
+        g = lambda x: (
+            ((1 - mpmath.mpf(q)) + mpmath.mpf(q) * mpmath.exp(mu * x - mpmath.mpf(mu) ** 2 / 2)) ** r * mpmath.npdf(x)
+        )
         tails = mpmath.quad(g, [-left - 30, -left - 6, -left]) + mpmath.quad(g, [right, right + 6, right + 30])
         assert mpmath.log(tails) <= log_bound
         # Negligible beside A(r).
