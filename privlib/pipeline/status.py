@@ -15,7 +15,8 @@ from html import escape
 from pathlib import Path
 
 from privlib.pipeline.results import Finding, load_findings
-from privlib.report.markup import Cell, html_table, status_cell
+from privlib.report.ledger import Claim
+from privlib.report.markup import Cell, claim_cell, html_table, status_cell
 from privlib.report.status import Status
 
 
@@ -103,22 +104,29 @@ def _open_claims(findings: Sequence[Finding]) -> list[str]:
     settled = (Status.MATCH, Status.TREND_HOLDS, Status.NOT_RUN)
     rows = [
         [
-            Cell(finding.claim.id, html=f"<code>{escape(finding.claim.id)}</code>"),
-            Cell(finding.claim.place),
+            claim_cell(finding.claim),
             Cell(finding.claim.printed, numeric=True),
             Cell(_shown(finding.value), numeric=True),
             status_cell(finding.status),
-            Cell(finding.claim.explained or finding.claim.unexplained or "moved: look into it"),
         ]
         for finding in findings
         if finding.status not in settled
     ]
-    header = ("Claim", "Place", "Printed", "Reproduced", "Status", "What is known")
+    known = [
+        f"- `{finding.claim.id}`: {escape(_known(finding.claim))}"
+        for finding in findings
+        if finding.status not in settled
+    ]
+    header = ("Claim", "Printed", "Reproduced", "Status")
     table = (
         _frame(html_table("Claims that do not match", header, rows)) if rows else "Every claim that was run matches."
     )
     reasons = Counter(finding.claim.why for finding in findings if finding.status is Status.NOT_RUN)
-    return [table, *(f"- {count} not run: {escape(why)}" for why, count in reasons.items())]
+    return [table, "", *known, "", *(f"- {count} not run: {escape(why)}" for why, count in reasons.items())]
+
+
+def _known(claim: Claim) -> str:
+    return claim.explained or claim.unexplained or "moved: look into it"
 
 
 def _shown(value: float | bool | str | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from IPython.display import display
 
 from privlib.report.ledger import Claim, load_claims
-from privlib.report.markup import Cell, html_details, html_table, status_cell, text_table
+from privlib.report.markup import Cell, claim_cell, html_details, html_table, status_cell, text_table
 from privlib.report.status import RESULTS_MIME, Status, Value, evaluate
 from privlib.types import Adjacency, Interval
 
@@ -148,7 +148,7 @@ def _claim_row(claim: Claim, value: Value, status: Status) -> list[Cell]:
         if claim.kind == "exact" and math.isfinite(number):
             difference = f"{number - float(claim.number):+.1e}".replace("-", "\N{MINUS SIGN}")
     return [
-        Cell(f"{claim.place} ({claim.id})", html=f'{escape(claim.place)} <code class="pv-id">{escape(claim.id)}</code>'),
+        claim_cell(claim),
         Cell(claim.printed, numeric=claim.kind != "trend"),
         Cell(reproduced, numeric=claim.kind != "trend"),
         Cell(difference, numeric=claim.kind != "trend"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from privlib.report.ledger import Claim
 from privlib.report.status import Status
 
 # The words carry the meaning; the sign helps the eye and is hidden from screen readers.
@@ -34,6 +35,13 @@ def status_cell(status: Status) -> Cell:
     tone, sign = _SIGNS[status]
     badge = f'<span class="pv-status pv-{tone}"><span aria-hidden="true">{sign}</span> {escape(status)}</span>'
     return Cell(text=str(status), html=badge)
+
+
+def claim_cell(claim: Claim) -> Cell:
+    """A claim by its place in the paper, with its name below."""
+    return Cell(
+        f"{claim.place} ({claim.id})", html=f'{escape(claim.place)} <code class="pv-id">{escape(claim.id)}</code>'
+    )
 
 
 def html_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
