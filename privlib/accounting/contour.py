@@ -208,8 +208,7 @@ def log_delta_estimate(loss: LossSum, epsilon: float) -> float:
 def _choose_contour(
     loss: LossSum, saddle: float, epsilon: float, log_target: float, spend: float
 ) -> tuple[float, float, float]:
-    """The contour c, the Chernoff exponent s, ``log M(s)`` and the period, for the shortest period that meets the
-    target.
+    """The contour c, the Chernoff exponent s and the period, for the shortest period that meets the target.
 
     Left of the saddle point the integrand is larger than delta, which costs digits; ``spend`` nats of them are spent,
     because just right of the saddle point ``M`` can explode (a rare output with a huge loss), and then only a smaller c
@@ -321,8 +320,7 @@ def build_profile(
     )
     radius = torch.exp(log_radius)
     angle = phase - torch.atan2(omegas, fixed) - torch.atan2(omegas, fixed + 1.0)
-    # Where the relative error is large (the modulus is nothing but rounding) its sum with the modulus is formed in
-    # logs.
+    # Where the relative error is large (the modulus is nothing but rounding) its sum with the modulus is taken in logs.
     small = error_exponent < 1.0
     error = torch.where(
         small,
