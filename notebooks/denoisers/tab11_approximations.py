@@ -108,8 +108,8 @@ plt.show()
 # ## The last digits of the 70 % row
 #
 # In double precision two cells of this row miss the print in the last digit: the certified bound (printed 108.444) and the CLT
-# estimate (printed 25,905.494). Both move towards the print when the noise grid is computed in single precision, which is what
-# a sampler on a graphics card does. The mechanism that is charged is then the one on the rounded grid; no other cell changes.
+# estimate (printed 25,905.494). Both move towards the print when the noise grid is computed in single precision, as
+# sampler code often does. The mechanism that is charged is then the one on the rounded grid; no other cell changes.
 
 # %% tags=["hide-input"]
 single = three_columns(percents[-1], edm_sigmas(num_steps, dtype=torch.float32))

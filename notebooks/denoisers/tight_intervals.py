@@ -171,7 +171,11 @@ both_maps(*by_probability)
 both_maps(*by_count)
 
 # %% tags=["hide-input"]
-report.table(pd.DataFrame(summary), "How often each estimate is below the certified lower end on the maps")
+report.table(
+    pd.DataFrame(summary),
+    f"How often each estimate is below the certified lower end on the maps (delta = {delta:g}, Poisson blocks, "
+    "add or remove one record)",
+)
 
 # %% [markdown]
 # More outputs alone do not rescue either estimate: what matters is whether the rare output whose block contains the record, and

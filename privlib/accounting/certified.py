@@ -18,6 +18,7 @@ from privlib.accounting.contour import (
     LossSum,
     Profile,
     build_profile,
+    chernoff_bound,
     chernoff_epsilon,
     log_delta_estimate,
     saddle_point,
@@ -101,6 +102,10 @@ def delta_interval(
         epsilon: in [0, inf).
         relative: width relative to the value that must not be exceeded under ``ADD_OR_REMOVE_ONE``, positive.
         device: where the transform is evaluated.
+
+    Raises:
+        ValueError: a parameter outside its range.
+        AccountingError: the width cannot be reached in double precision (few outputs with a small q, above all).
     """
     epsilon = check_epsilon(epsilon)
     relative = check_positive("relative", relative)
@@ -180,11 +185,7 @@ def _epsilon(
 
 def _is_cheaper(added: LossSum, removed: LossSum, delta: float, epsilon: float) -> bool:
     """Whether adding a record is proved to cost less than ``epsilon``, so that this direction need not be inverted."""
-    # The factor covers the rounding of the moments, which are not certified one by one.
-    return (
-        added.largest() <= epsilon
-        or chernoff_epsilon(added, delta, saddle_point(removed, epsilon)) * (1.0 + 1e-9) <= epsilon
-    )
+    return added.largest() <= epsilon or chernoff_bound(added, delta, saddle_point(removed, epsilon)) <= epsilon
 
 
 def _replaced_epsilon(
@@ -292,7 +293,7 @@ def _delta(
         return gdp.delta_interval(pure_mu, epsilon)
     if _is_single(terms, pure_mu):
         low, high = single.log_delta_bounds(terms[0][0].mu, terms[0][0].q, epsilon)
-        return Interval(math.exp(low), min(1.0, math.exp(high)))
+        return Interval(math.exp(low), min(1.0, max(math.exp(high), math.ulp(0.0))))
     lowers, uppers = [0.0], [0.0]
     for loss in _directions(components, shift, device):
         if epsilon >= loss.largest():
@@ -313,7 +314,8 @@ def _delta(
                 break
             scale, spend = min(scale - 1.0, math.log(float(high))), 1.0
         lowers.append(float(low))
-        uppers.append(min(1.0, float(high)))
+        # An upper end that underflows is rounded up, not to zero.
+        uppers.append(min(1.0, max(float(high), math.ulp(0.0))))
     interval = Interval(min(1.0, max(lowers)), max(uppers))
     if interval.width > relative * interval.upper:
         raise AccountingError(

@@ -128,8 +128,15 @@ def saddle_point_for_delta(loss: LossSum, delta: float) -> tuple[float, float]:
     return c, epsilon_at(c)[0]
 
 
+def chernoff_bound(loss: LossSum, delta: float, s: float) -> float:
+    """Proved upper bound of epsilon at delta from one Chernoff exponent: ``(log M(s) + log kappa - log delta)/s``."""
+    s = (1.0 + s) - 1.0  # the transform is evaluated at the exponent 1 + s, which has to be exact
+    terms = (loss.log_transform_bound(s), _log_kappa(s), -math.log(delta))
+    return (math.fsum(terms) + 1e-14 * math.fsum(map(abs, terms))) / s
+
+
 def chernoff_epsilon(loss: LossSum, delta: float, saddle: float) -> float:
-    """Upper bound of epsilon at delta, ``(log M(s) + log kappa - log delta)/s``, the best of a few s."""
+    """About the smallest ``chernoff_bound`` for a few s around the saddle point (steers choices, proves nothing)."""
     points = [saddle * factor for factor in (0.125, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0)]
     return max(0.0, min((loss.cumulants(s)[0] + _log_kappa(s) - math.log(delta)) / s for s in points))
 

@@ -100,7 +100,7 @@ def delta_interval(gdp_mu: float, epsilon: float) -> Interval:
     if gdp_mu == 0.0:
         return Interval(0.0, 0.0)
     low, high = log_delta_bounds(gdp_mu, epsilon)
-    return Interval(math.exp(low), min(1.0, math.exp(high)))
+    return Interval(math.exp(low), min(1.0, max(math.exp(high), math.ulp(0.0))))
 
 
 def compose(gdp_mus: Iterable[float]) -> float:

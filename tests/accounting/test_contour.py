@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 import torch
 
+from privlib.accounting import certified, rdp
 from privlib.accounting.contour import (
     COMFORTABLE_WORK,
     LossSum,
     _log_kappa,
     build_profile,
+    chernoff_bound,
     chernoff_epsilon,
     log_delta_estimate,
     saddle_point,
     saddle_point_for_delta,
 )
 from privlib.accounting.transform import LossPair
+from privlib.mechanisms import SubsampledGaussian
 from privlib.types import AccountingError
 from tests.accounting.reference import composed_delta, transform
 
@@ -137,3 +140,15 @@ def test_refuses_what_it_cannot_prove() -> None:
     loss = loss_sum(6.0, 1e-5, 2)
     with pytest.raises(AccountingError, match="cannot certify delta near epsilon"):
         build_profile(loss, 49.0, scale=math.log(1e-15), relative=1e-9, required=1e-6, spend=10.0, work=1e6)
+
+
+@pytest.mark.parametrize("count", [1_000, 10_000_000])
+@pytest.mark.parametrize("s", [0.5, 3.0, 20.0])
+def test_a_chernoff_bound_is_the_renyi_bound_of_its_order(count: int, s: float) -> None:
+    """The Renyi accountant shares no code with the transform: the same inequality, evaluated independently."""
+    mechanism = SubsampledGaussian(0.5, 1e-3, count)
+    loss = LossSum(((LossPair(0.5, 1e-3), count),), 0.0, True, torch.device("cpu"))
+    renyi = rdp.epsilon_from_divergence(rdp.renyi_divergence(mechanism, 1.0 + s), 1.0 + s, 1e-6)
+    bound = chernoff_bound(loss, 1e-6, s)
+    assert bound == pytest.approx(renyi, rel=1e-6)
+    assert bound >= certified.epsilon_interval(mechanism, 1e-6).lower

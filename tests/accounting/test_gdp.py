@@ -128,3 +128,7 @@ def test_bad_delta(bad: object) -> None:
     for call in (gdp.epsilon_for_delta, gdp.epsilon_interval, gdp.mu_for_epsilon):
         with pytest.raises(ValueError, match=r"delta .*\(0, 1\)"):
             call(1.0, bad)
+
+
+def test_a_delta_that_underflows_is_not_reported_as_zero() -> None:
+    assert gdp.delta_interval(0.01, 5.0).upper > 0.0
