@@ -1,0 +1,1 @@
+"""Training of the neural denoisers that the book ships; nothing here is private."""

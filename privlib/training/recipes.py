@@ -1,0 +1,67 @@
+"""What each shipped denoiser is trained on and how: data, not code."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One training run; a run is a function of its recipe and its data.
+
+    Attributes:
+        name: of the weights, and of the folder of the run.
+        data, held_out: arguments of ``privlib.data.load``: what is trained on, and what the loss is measured on.
+        total_images: images seen, with repetition.
+        batch_size: images in a step.
+        learning_rate: of AdamW, reached after ``warmup_images`` and left over the last ``decay_fraction`` of the run
+            for a straight line to zero.
+        ema_halflife: images after which the average of the weights has forgotten half; shorter at the start.
+        flip: mirror images at random.
+        shift: largest random move in pixels; the rim is filled with the nearest pixel.
+        p_mean, p_std: mean and deviation of ln(sigma) in training.
+        initial: name of shipped weights to start from, or empty.
+        public: whether the data may be treated as public in the book's experiments.
+        seed: of the weights, the order of the images and the noise.
+    """
+
+    name: str
+    data: str
+    held_out: str
+    total_images: int
+    batch_size: int = 64
+    learning_rate: float = 6e-4
+    warmup_images: int = 20_000
+    decay_fraction: float = 0.25
+    ema_halflife: int = 15_000
+    flip: bool = True
+    shift: int = 0
+    p_mean: float = -0.8
+    p_std: float = 1.4
+    initial: str = ""
+    public: bool = True
+    seed: int = 0
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as a model card stores them."""
+        return asdict(self)
+
+
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("emoji", data="emoji/public", held_out="emoji/public_held_out", total_images=700_000, shift=2),
+        Recipe("tiny_imagenet", data="tiny_imagenet/public", held_out="tiny_imagenet/held_out", total_images=700_000),
+        Recipe(
+            "cifar10",
+            data="cifar10/train",
+            held_out="cifar10/test",
+            total_images=400_000,
+            initial="tiny_imagenet",
+            public=False,
+        ),
+    )
+}
+
+#: What ``make train-public PROFILE=...`` trains, in this order.
+PROFILES = {"embedded": ("emoji",), "cifar10": ("tiny_imagenet", "cifar10")}
