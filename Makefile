@@ -4,7 +4,9 @@
 #   make check       fail if a number or a trend that a paper prints has moved
 #   make test        style, then the tests that take seconds
 #   make test-slow   the tests that take longer
-#   make bench       compare the certified accountant with others (not part of the tests)
+#   make bench       compare accountants and denoisers with others, side by side (not part of the tests)
+#   make train-public  train the public denoisers of PROFILE again, or go on where it stopped (hours on a CPU)
+#   make emoji       make the bundled atlases again from npm packages, PACKAGES=.../node_modules
 #   make serve       look at the site on this machine, port 8000
 #   make sync        bring each notebook and its .py text together, the newer one wins
 #   make lock        resolve requirements.lock again from pyproject.toml (LOCK_FLAGS=--upgrade for newer versions)
@@ -26,7 +28,7 @@ SNAKEMAKE := $(BIN)/python -m privlib.pipeline.unlock && PATH="$(CURDIR)/$(BIN):
 	--max-checksum-file-size 0 --rerun-incomplete --quiet rules host --config profile=$(PROFILE) --
 
 .DEFAULT_GOAL := book
-.PHONY: book check test test-slow bench serve sync lock clean
+.PHONY: book check test test-slow bench train-public emoji serve sync lock clean
 
 # The stamp is written last: an installation that was interrupted has none and starts over in an empty environment.
 $(INSTALLED): requirements.lock
@@ -51,6 +53,12 @@ test-slow: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m tests.benchmarks
+
+train-public: $(INSTALLED)
+	$(BIN)/python -m privlib.training $(PROFILE)
+
+emoji: $(INSTALLED)
+	$(BIN)/python -m privlib.data.emoji_atlases $(PACKAGES) privlib/assets/emoji
 
 serve: book
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html 8000

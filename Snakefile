@@ -43,6 +43,18 @@ def sources(*patterns):
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
+# Bundled files behind the module that reads them; a notebook that can reach the module depends on the files.
+ASSETS = {
+    "privlib/data/emoji.py": sources("privlib/assets/emoji/*"),
+    "privlib/denoisers/checkpoints.py": sources("privlib/assets/denoisers/*"),
+}
+
+
+def assets_of(modules):
+    """Bundled data and weights that these modules may read."""
+    return [file for module in modules for file in ASSETS.get(module, [])]
+
+
 def modules(*names):
     """Files of privlib modules and of all that they import: what a step of the pipeline depends on."""
     return [str(path.relative_to(ROOT)) for path in module_closure(names, ROOT)]
@@ -58,12 +70,14 @@ rule book:
 
 
 for asset, notebook in NOTEBOOKS.items():
+    used = [str(path.relative_to(ROOT)) for path in notebook_modules(ROOT / notebook, ROOT)]
 
     rule:
         name: asset
         input:
             notebook=str(notebook),
-            modules=[str(path.relative_to(ROOT)) for path in notebook_modules(ROOT / notebook, ROOT)],
+            modules=used,
+            assets=assets_of(used),
             claims=sources(f"book/claims/{asset}.yml"),
             lock="requirements.lock",
         output:

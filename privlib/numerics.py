@@ -28,6 +28,23 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+def choose_device(name: str = "auto") -> torch.device:
+    """The device of that name; ``auto`` is a GPU when there is one, else the CPU.
+
+    Raises:
+        ValueError: a name that torch does not know, or ``cuda`` where there is none.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ValueError(f"device must be auto, cpu, cuda or cuda:0, cuda:1, ..., got {name!r}") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {name!r}, but torch sees no CUDA device here; use auto or cpu")
+    return device
+
+
 def _number(name: str, value: object, accepted: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{name} must be a number in {accepted}, got {value!r}")

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from privlib.data.images import ImageSet
+from privlib.data.images import ImageSet, check_split
 from privlib.data.locate import ASSETS, check_sums
 
 FOLDER = ASSETS / "emoji"
@@ -27,18 +27,21 @@ def load_emoji(split: str) -> ImageSet:
     """The bundled emoji at 32 by 32 pixels, on white.
 
     Args:
-        split: ``public``, ``private``, or either with ``_held_out``: the tenth of the concepts that no other split
-            shows, by any vendor.
+        split: ``public``, ``private``, or either with ``_held_out``: the concepts, about a tenth, that neither
+            ``public`` nor ``private`` shows, by any vendor.
+
+    Returns:
+        pixels (n, 3, 32, 32); labels are the categories of the Unicode emoji list; a caption for each image, such as
+        "google emoji of grinning face". The pictures of one vendor stand together.
 
     Raises:
         ValueError: an unknown split.
         DataError: an atlas that is not the one whose checksum is committed.
     """
-    if split not in SPLITS:
-        raise ValueError(f"split of the emoji must be one of {', '.join(SPLITS)}, got {split!r}")
+    check_split(split, SPLITS)
     check_sums(FOLDER)
     table = json.loads((FOLDER / "emoji.json").read_text(encoding="utf-8"))
-    side, columns, concepts = table["side"], table["columns"], table["concepts"]
+    side, concepts = table["side"], table["concepts"]
     held_out = split.endswith("_held_out")
     pixels, chosen, captions = [], [], []
     for vendor in SIDES[split.removesuffix("_held_out")]:

@@ -1,4 +1,8 @@
-"""Make the bundled emoji atlases from the vendors' npm packages: ``make emoji PACKAGES=.../node_modules``.
+"""Make the bundled emoji atlases: ``python -m privlib.data.emoji_atlases NODE_MODULES FOLDER``.
+
+NODE_MODULES is a folder with the vendors' npm packages in the versions that ``privlib/assets/emoji/ATTRIBUTION.md``
+names. The vector graphics among them are drawn by ``resvg-py``, which nothing else needs and which is not installed
+with the library. About 100 seconds.
 
 Every picture is drawn on white and averaged down to 32 by 32 pixels. A concept is one entry of emoji-datasource; the
 same tenth of the concepts is held out for every vendor, chosen by a hash of the code point, so that no vendor's drawing
@@ -53,7 +57,7 @@ def on_white(image: Image.Image) -> Image.Image:
 def picture_finder(vendor: str, package: Path) -> Callable[[dict], Image.Image | None]:
     """A function from a concept to the vendor's picture of it, or None."""
     if vendor == "fluentflat":
-        from resvg_py import svg_to_bytes  # an extra of the project: only this vendor comes as vector graphics
+        from resvg_py import svg_to_bytes  # only this vendor comes as vector graphics
 
         icons = json.loads((package / "icons.json").read_text())
         names = json.loads((package / "chars.json").read_text())
@@ -132,7 +136,7 @@ def build(packages: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+    parser = argparse.ArgumentParser(description="Make the bundled emoji atlases from npm packages.")
     parser.add_argument("packages", type=Path, help="node_modules folder with the packages of VENDORS")
     parser.add_argument("folder", type=Path, help="where the atlases go")
     arguments = parser.parse_args()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,12 +19,40 @@ def to_unit(pixels: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.T
 
 
 def to_bytes(images: torch.Tensor) -> torch.Tensor:
-    """The unit scale to bytes: clamped to [-1, 1] and rounded to the nearest level, so ``to_unit`` comes back exactly."""
+    """The unit scale to bytes: clamped to [-1, 1], rounded to the nearest level; the exact inverse of ``to_unit``."""
     if not images.is_floating_point():
         raise ValueError(f"images must be floating point on the unit scale, got {images.dtype}")
     if not bool(torch.isfinite(images).all()):
         raise ValueError("images must be finite, got NaN or infinity")
     return images.clamp(-1.0, 1.0).add(1.0).mul_(127.5).round_().to(torch.uint8)
+
+
+def check_unit_images(images: torch.Tensor, name: str = "images") -> torch.Tensor:
+    """Return ``images``; raise ValueError unless they are data on the unit scale.
+
+    That is: at least one image, shape (n, channels, height, width), floating point, every value finite and within
+    [-1, 1]. Noisy images leave that range and are not meant. One pass over the values, no copy.
+    """
+    if not isinstance(images, torch.Tensor):
+        raise ValueError(f"{name} must be a tensor, got {type(images).__name__}")
+    if images.ndim != 4 or images.numel() == 0:
+        raise ValueError(
+            f"{name} must have shape (n, channels, height, width), none of them 0, got {tuple(images.shape)}"
+        )
+    if not images.is_floating_point():
+        raise ValueError(f"{name} must be floating point on the unit scale, got {images.dtype}; see to_unit")
+    low, high = (float(end) for end in torch.aminmax(images.detach()))
+    if math.isnan(low) or math.isnan(high):
+        raise ValueError(f"{name} must be finite, got NaN")
+    if low < -1.0 or high > 1.0:
+        raise ValueError(f"{name} must lie in [-1, 1], got values from {low:.6g} to {high:.6g}; see to_unit")
+    return images
+
+
+def check_split(split: str, accepted: Collection[str]) -> None:
+    """Raise ValueError unless ``split`` is one of the accepted names."""
+    if split not in accepted:
+        raise ValueError(f"split must be one of {', '.join(accepted)}, got {split!r}")
 
 
 @dataclass(frozen=True)
@@ -78,8 +107,13 @@ class ImageSet:
         return to_unit(self.pixels, dtype)
 
     def subset(self, indices: Sequence[int] | torch.Tensor, *, name: str | None = None) -> ImageSet:
-        """The images at ``indices``, in that order."""
-        chosen = torch.as_tensor(indices, dtype=torch.int64)
+        """The images at ``indices`` (whole numbers, not a mask), in that order; an image may come twice."""
+        chosen = torch.as_tensor(indices)
+        if chosen.ndim != 1 or chosen.numel() == 0 or chosen.dtype is torch.bool or chosen.is_floating_point():
+            raise ValueError(
+                f"{self.name}: indices must be a non-empty list of whole numbers, "
+                f"got {chosen.dtype} of shape {tuple(chosen.shape)}"
+            )
         captions = tuple(self.captions[i] for i in chosen.tolist()) if self.captions else ()
         return replace(
             self, name=name or self.name, pixels=self.pixels[chosen], labels=self.labels[chosen], captions=captions

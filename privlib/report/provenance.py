@@ -20,12 +20,13 @@ from privlib.report.parameters import Parameter, notebook_parameters
 _STARTED = time.monotonic()
 
 
-def footer(asset: str, namespace: Mapping[str, object]) -> None:
+def footer(asset: str, namespace: Mapping[str, object], *, inputs: Mapping[str, str] | None = None) -> None:
     """Show how the page was made: revision, parameters, seed, device, cost, inputs, and the line that repeats it.
 
     Args:
         asset: name of the notebook; its source is found under ``notebooks/``.
         namespace: the notebook's ``globals()``, from which parameters, ``seed`` and ``device`` are read.
+        inputs: checksum (SHA-256, hexadecimal) of each data set and of each file of weights by its name.
 
     Raises:
         LedgerError: no notebook, or more than one, of that name.
@@ -43,7 +44,8 @@ def footer(asset: str, namespace: Mapping[str, object]) -> None:
         "Device": _device(namespace),
         "Wall time": f"{time.monotonic() - _STARTED:.1f} s since the library was loaded",
         "Peak memory": _peak_memory(),
-        "Data and weights": "no data or weights used",
+        "Data and weights": ", ".join(f"{name} (sha256 {digest[:16]})" for name, digest in (inputs or {}).items())
+        or "no data or weights used",
         "Repeat this run": papermill_line(source.relative_to(root), changed),
     }
     items = "".join(f"<dt>{escape(key)}</dt><dd>{_value_html(key, value)}</dd>" for key, value in entries.items())
@@ -103,7 +105,8 @@ def _git(root: Path, *arguments: str) -> str:
 def _device(namespace: Mapping[str, object]) -> str:
     import torch  # here, because the pipeline imports this package for every notebook and needs no torch
 
-    device = torch.device(str(namespace.get("device", "cpu")))
+    named = str(namespace.get("device", "cpu"))
+    device = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if named == "auto" else named)
     if device.type == "cuda":
         return f"{device} ({torch.cuda.get_device_name(device)})"
     return f"{device} (threads: {torch.get_num_threads()}; cores in the machine: {os.cpu_count()})"

@@ -23,6 +23,11 @@ def augment(images: torch.Tensor, recipe: Recipe, generator: torch.Generator) ->
     return images
 
 
+def generator_of(recipe: Recipe, stream: int) -> torch.Generator:
+    """A generator for one stream of a run. Torch's CPU generator looks at the lowest 32 bits of a seed only."""
+    return torch.Generator().manual_seed((recipe.seed * 1_000_003 + stream) % 2**32)
+
+
 def draw_batch(pixels: torch.Tensor, recipe: Recipe, step: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Images, noise levels and noise of one step, float32, shapes (batch, *image), (batch,), (batch, *image).
 
@@ -33,9 +38,9 @@ def draw_batch(pixels: torch.Tensor, recipe: Recipe, step: int) -> tuple[torch.T
     order = torch.empty_like(positions)
     for epoch in torch.unique(positions // count).tolist():
         here = positions // count == epoch
-        generator = torch.Generator().manual_seed((recipe.seed << 32) + 2**31 + epoch)
-        order[here] = torch.randperm(count, generator=generator)[positions[here] % count]
-    generator = torch.Generator().manual_seed((recipe.seed << 32) + step)
+        permutation = torch.randperm(count, generator=generator_of(recipe, 2**31 + epoch))
+        order[here] = permutation[positions[here] % count]
+    generator = generator_of(recipe, step)
     images = augment(to_unit(pixels[order]), recipe, generator)
     log_sigma = recipe.p_mean + recipe.p_std * torch.randn(len(images), generator=generator)
     return images, log_sigma.exp(), torch.randn(images.shape, generator=generator)

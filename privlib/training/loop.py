@@ -159,14 +159,16 @@ def train(
         step, images = step + 1, images + recipe.batch_size
         halflife = min(recipe.ema_halflife, 0.05 * images)
         weight = 1.0 - 0.5 ** (recipe.batch_size / halflife)
-        torch._foreach_lerp_(list(average.parameters()), list(denoiser.parameters()), weight)
+        with torch.no_grad():
+            for kept, current in zip(average.parameters(), denoiser.parameters(), strict=True):
+                kept.lerp_(current, weight)
         losses = None
         if images % save_every < recipe.batch_size or images >= recipe.total_images:
             save()
             losses = held_out_loss(average.to("cpu"), held_out)
             average.to(device)
             with (folder / "log.jsonl").open("a") as log:
-                log.write(json.dumps({"images": images, "loss": float(loss), "held_out": losses}) + "\n")
-        progress(images, float(loss), losses)
+                log.write(json.dumps({"images": images, "loss": loss.item(), "held_out": losses}) + "\n")
+        progress(images, loss.item(), losses)
     average.to("cpu")
     return Trained(average, images, losses or held_out_loss(average, held_out))

@@ -69,3 +69,11 @@ def test_text_that_looks_like_a_number_stays_text(tmp_path):
 def test_an_unknown_asset_is_refused(checkout):
     with pytest.raises(LedgerError, match="must name one notebook .* got 'tab99'"):
         report.footer("tab99", {})
+
+
+def test_the_footer_names_data_and_weights_with_their_checksums(checkout, shown):
+    write(checkout)
+    report.footer("tab01", {"device": "auto"}, inputs={"emoji/private": "ab" * 32, "weights/emoji": "cd" * 32})
+    (bundle,) = shown
+    assert "emoji/private (sha256 abababababababab), weights/emoji (sha256 cdcdcdcdcdcdcdcd)" in bundle["text/plain"]
+    assert "Device: c" in bundle["text/plain"]

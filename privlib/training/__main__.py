@@ -1,0 +1,78 @@
+"""``make train-public PROFILE=embedded|cifar10``: train the denoisers of a profile, or go on where it stopped.
+
+A run keeps its checkpoint and its log under ``_build/training/<name>/``; Ctrl-C loses at most the images since the last
+checkpoint. The finished weights replace those in ``privlib/assets/denoisers``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from privlib.data import load
+from privlib.data.locate import DataError
+from privlib.denoisers.checkpoints import load_denoiser, save_denoiser
+from privlib.training.loop import Trained, train
+from privlib.training.recipes import PROFILES, RECIPES, Recipe
+
+RUNS = Path("_build/training")
+
+
+def card_of(recipe: Recipe, trained: Trained, data_sha256: str) -> dict[str, object]:
+    """What the model card says besides the network and the checksum."""
+    return {
+        "what": "EDM-preconditioned U-Net, unconditional, average of the weights, for the privlib book",
+        "licence": "Apache-2.0 for the weights; the training images keep their own, see the book's page on data",
+        "public": recipe.public,
+        "recipe": recipe.to_dict(),
+        "data_sha256": data_sha256,
+        "images_seen": trained.images,
+        "held_out_mse": {str(sigma): loss for sigma, loss in trained.held_out.items()},
+        "torch": torch.__version__.partition("+")[0],
+    }
+
+
+def run(recipe: Recipe, device: str) -> Path:
+    """Train one recipe to its end and ship the weights; returns their path."""
+    data, held_out = load(recipe.data), load(recipe.held_out)
+    initial = load_denoiser(recipe.initial) if recipe.initial else None
+    with tqdm(total=recipe.total_images, unit="image", desc=recipe.name, dynamic_ncols=True) as bar:
+
+        def progress(images: int, loss: float, losses: dict[float, float] | None) -> None:
+            bar.update(images - bar.n)
+            if losses is not None:
+                bar.set_postfix(loss=f"{loss:.3f}", held_out=f"{losses[1.0]:.4f}")
+
+        trained = train(recipe, data, held_out, RUNS / recipe.name, initial=initial, device=device, progress=progress)
+    return save_denoiser(trained.denoiser, recipe.name, card_of(recipe, trained, data.sha256))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m privlib.training", description=__doc__.partition(":")[0])
+    parser.add_argument("profile", choices=sorted(PROFILES), help="which denoisers: those that this profile uses")
+    parser.add_argument("--only", choices=sorted(RECIPES), help="just one of them")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    arguments = parser.parse_args()
+    names = [name for name in PROFILES[arguments.profile] if arguments.only in (None, name)]
+    if not names:
+        parser.error(
+            f"{arguments.only} is not among the denoisers of {arguments.profile}: {PROFILES[arguments.profile]}"
+        )
+    try:
+        for name in names:
+            sys.stderr.write(f"wrote {run(RECIPES[name], arguments.device)}\n")
+    except DataError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\nstopped; the same command goes on from the last checkpoint\n")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
