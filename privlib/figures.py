@@ -7,10 +7,15 @@ change with it, and ``label_ends`` writes names beside the lines.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
 from cycler import cycler
 from IPython import get_ipython
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
 #: Colours after Okabe and Ito (2008) that keep a contrast of at least 3 to 1 on white, in the order of use.
@@ -81,3 +86,42 @@ def label_ends(axes: Axes) -> None:
             va="center",
             annotation_clip=False,
         )
+
+
+def image_grid(
+    images: np.ndarray, *, rows: Sequence[str], columns: Sequence[str], title: str = "", cell: float = 0.72
+) -> Figure:
+    """Draw a grid of small images, each pixel a sharp square, with a label for each row and column.
+
+    Args:
+        images: uint8, shape (len(rows), len(columns), height, width, channels), channels 1 or 3.
+        rows, columns: labels, at the left and on top; an empty text leaves a place free.
+        title: above the column labels.
+        cell: side of an image in inches.
+
+    Raises:
+        ValueError: images of another dtype, or not one for each row and column.
+    """
+    images = np.asarray(images)
+    if images.dtype != np.uint8 or images.ndim != 5 or images.shape[:2] != (len(rows), len(columns)):
+        raise ValueError(
+            f"images must be uint8 of shape ({len(rows)}, {len(columns)}, height, width, channels), "
+            f"got {images.dtype} of shape {images.shape}"
+        )
+    height, width = images.shape[2:4]
+    gap = 2
+    panel = np.full((len(rows) * (height + gap), len(columns) * (width + gap), 3), 255, np.uint8)
+    for row, line in enumerate(images):
+        for column, image in enumerate(line):
+            top, left = row * (height + gap), column * (width + gap)
+            panel[top : top + height, left : left + width] = image
+    figure, axes = plt.subplots(figsize=(cell * len(columns) + 1.1, cell * len(rows) + 0.5 + 0.3 * bool(title)))
+    axes.imshow(panel, interpolation="nearest")
+    axes.set_xticks([column * (width + gap) + width / 2 for column in range(len(columns))], columns)
+    axes.set_yticks([row * (height + gap) + height / 2 for row in range(len(rows))], rows)
+    axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
+    axes.grid(False)
+    axes.spines[:].set_visible(False)
+    if title:
+        axes.set_title(title)
+    return figure

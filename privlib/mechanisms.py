@@ -11,14 +11,30 @@ removing one record moves ``E`` by at most ``sensitivity`` in L2 norm, the mean 
 ``2(t-s)/t * sensitivity`` and the noise has standard deviation ``sqrt(2t(t-s))`` in every direction: the step is a
 Gaussian mechanism, ``gdp_mu``-GDP with ``gdp_mu^2 = 2(t-s)/t^3 * sensitivity^2``.
 
+*One ancestral step.* The step that draws from the exact law of ``x_s`` given ``x_t`` and a clean image, with ``E`` in
+the place of the clean image, is
+
+.. math:: x_s = E + \tfrac{s^2}{t^2}\,(x_t - E) + s\sqrt{1 - \tfrac{s^2}{t^2}}\;z.
+
+``E`` moves its mean by at most ``(1 - s^2/t^2) * sensitivity``, so ``gdp_mu^2 = (1/s^2 - 1/t^2) * sensitivity^2``. With
+one sensitivity for all steps the sum over a path telescopes: the charge depends on the first and the last level only.
+On the same grid it is above the charge of the Euler-Maruyama steps, which it meets as the grid gets finer.
+
 *One block.* Steps that reuse the same records compose adaptively, and Gaussian mechanisms compose exactly:
-``gdp_mu_block^2 = sum of gdp_mu_i^2``. Whatever follows without touching private records (public re-noising, a public
-neural denoiser) is post-processing and free.
+``gdp_mu_block^2 = sum of gdp_mu_i^2``. The sensitivity may differ from level to level, as long as each value is a
+public function of the level and holds for every ``x``: then no ``gdp_mu_i`` depends on what earlier steps came to, and
+the sum stands. The charge covers all states ``x`` of the private steps, not only the last one. It does not cover the
+denoiser's outputs, which carry no noise of their own.
+
+*After the block.* Whatever follows without touching private records is post-processing and free: adding public noise
+to go back to a higher level, the steps of a denoiser that no private record has shaped.
 
 *One output from a random block.* Each record enters the block independently with ``sampling_probability`` q. For every
 possible choice of the other records, the run is a Gaussian mechanism that sees the extra record with probability q, so
 under ``ADD_OR_REMOVE_ONE`` the pairs ``((1-q) N(0,1) + q N(mu,1), N(0,1))`` and its reverse dominate (Zhu, Dong and
-Wang 2022, Theorem 11), and domination survives composition over ``count`` outputs.
+Wang 2022, Theorem 11), and domination survives composition over ``count`` outputs. The argument needs a q that is the
+same for both neighbours. Under adding or removing a record the number of records differs between them, so q is a public
+setting; "a block of B out of n" means ``q = B / n`` with n a public, nominal size, not a count of the data.
 
 *Replacing a record.* Under ``REPLACE_ONE`` the clipped contribution can move from ``+C`` to ``-C``: twice the distance.
 With subsampling, write the two output laws as ``(1-q) m0 + q m1`` and ``(1-q) m0 + q m1'``. By advanced joint convexity
@@ -33,12 +49,19 @@ symmetric profile of ``accounting.pld``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
-from privlib.numerics import check_count, check_gdp_mu, check_positive, check_probability, check_sigmas
+from privlib.numerics import (
+    check_count,
+    check_gdp_mu,
+    check_nonnegative,
+    check_positive,
+    check_probability,
+    check_sigmas,
+)
 from privlib.schedules import num_block_steps
 from privlib.types import Adjacency
 
@@ -93,7 +116,16 @@ Mechanism = SubsampledGaussian | Composition
 
 
 def components_of(mechanism: Mechanism) -> tuple[SubsampledGaussian, ...]:
-    """The mechanism as a tuple of subsampled Gaussians."""
+    """The mechanism as a tuple of subsampled Gaussians.
+
+    Raises:
+        ValueError: no mechanism; ``None`` is what a run has whose denoiser proves no sensitivity.
+    """
+    if mechanism is None:
+        raise ValueError(
+            "mechanism is None: the denoiser of that run has no proved sensitivity, so there is no guarantee to "
+            "compute; sample with a denoiser that has a sensitivity method"
+        )
     if isinstance(mechanism, SubsampledGaussian):
         return (mechanism,)
     if isinstance(mechanism, Composition):
@@ -101,25 +133,73 @@ def components_of(mechanism: Mechanism) -> tuple[SubsampledGaussian, ...]:
     raise ValueError(f"mechanism must be a SubsampledGaussian or a Composition, got {mechanism!r}")
 
 
-def reverse_sde_gdp_mu(sigmas: object, *, sensitivity: float) -> torch.Tensor:
-    r"""GDP parameter of every Euler-Maruyama step of the reverse SDE on a decreasing noise grid.
-
-    .. math:: \mu_i = \Delta \sqrt{2 (t_i - t_{i+1}) / t_i^3}
+def pooled(mechanisms: Iterable[Mechanism]) -> Mechanism:
+    """One mechanism for batches of outputs that were made in the same way: their counts add up.
 
     Args:
-        sigmas: decreasing noise levels, shape (N,), N >= 2.
-        sensitivity: L2 distance that one record can move the denoiser output, same unit as ``sigmas``, non-negative.
-            The paper's numbers need ``sensitivity = 1 / beta`` at every step.
+        mechanisms: of the batches, equal but for the counts.
 
-    Returns:
-        float64 tensor of shape (N - 1,): entry i belongs to the step from ``sigmas[i]`` to ``sigmas[i + 1]``.
+    Raises:
+        ValueError: no mechanism, or mechanisms that differ in more than the counts.
     """
+    mechanisms = list(mechanisms)
+    if not mechanisms:
+        raise ValueError("mechanisms must hold at least one mechanism, got an empty sequence")
+    rows = [components_of(mechanism) for mechanism in mechanisms]
+    if len({(type(m), *(replace(c, count=1) for c in row)) for m, row in zip(mechanisms, rows, strict=True)}) > 1:
+        raise ValueError("mechanisms must be equal but for their counts; compose different ones as a Composition")
+    components = tuple(replace(same[0], count=sum(c.count for c in same)) for same in zip(*rows, strict=True))
+    return Composition(components) if isinstance(mechanisms[0], Composition) else components[0]
+
+
+def _step_ends(
+    sigmas: object, sensitivity: float | Sequence[float] | torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Start and end level of every step and the sensitivity at its start, each of shape (N - 1,)."""
     levels = check_sigmas(sigmas)
     if levels.numel() < 2:
         raise ValueError("sigmas must hold at least 2 levels, since a step needs one to arrive at")
-    sensitivity = check_gdp_mu(sensitivity)
     start, end = levels[:-1], levels[1:]
-    return sensitivity * torch.sqrt(2.0 * (start - end) / start) / start
+    if isinstance(sensitivity, (Sequence, torch.Tensor)):
+        values = sensitivity.tolist() if isinstance(sensitivity, torch.Tensor) else list(sensitivity)
+        if not isinstance(values, list) or len(values) != start.numel():
+            raise ValueError(f"sensitivity must be a number or one number for each of {start.numel()} steps")
+    else:
+        values = [sensitivity] * start.numel()
+    checked = [check_nonnegative("sensitivity", value) for value in values]
+    return start, end, torch.tensor(checked, dtype=torch.float64, device=levels.device)
+
+
+def reverse_sde_gdp_mu(sigmas: object, *, sensitivity: float | Sequence[float] | torch.Tensor) -> torch.Tensor:
+    r"""GDP parameter of every Euler-Maruyama step of the reverse SDE on a decreasing noise grid.
+
+    .. math:: \mu_i = \Delta_i \sqrt{2 (t_i - t_{i+1}) / t_i^3}
+
+    Args:
+        sigmas: decreasing noise levels, shape (N,), N >= 2.
+        sensitivity: L2 distance that one record can move the denoiser output, same unit as ``sigmas``, non-negative:
+            one number, or one for each step, at the level where it starts, shape (N - 1,). The paper's numbers need
+            ``1 / beta`` at every step.
+
+    Returns:
+        float64 tensor of shape (N - 1,): entry i belongs to the step from ``sigmas[i]`` to ``sigmas[i + 1]``.
+
+    Raises:
+        ValueError: a bad grid, a negative sensitivity or the wrong number of them.
+    """
+    start, end, sensitivities = _step_ends(sigmas, sensitivity)
+    return sensitivities * torch.sqrt(2.0 * (start - end) / start) / start
+
+
+def ancestral_gdp_mu(sigmas: object, *, sensitivity: float | Sequence[float] | torch.Tensor) -> torch.Tensor:
+    r"""GDP parameter of every ancestral step (exact posterior given the denoised image) on a decreasing noise grid.
+
+    .. math:: \mu_i = \Delta_i \sqrt{1 / t_{i+1}^2 - 1 / t_i^2}
+
+    Arguments, result and errors are those of ``reverse_sde_gdp_mu``.
+    """
+    start, end, sensitivities = _step_ends(sigmas, sensitivity)
+    return sensitivities * torch.sqrt((start - end) / start * (start + end) / start) / end
 
 
 def block_gdp_mu(sigmas: object, num_steps: int, *, beta: float = 1.0) -> float:
@@ -166,6 +246,30 @@ def output_wise_block(
         raise ValueError(f"batch_size must lie in 1..num_records = {num_records}, got {batch_size}")
     gdp_mu = block_gdp_mu(levels, num_block_steps(fraction, levels.numel()), beta=beta)
     return SubsampledGaussian(gdp_mu, batch_size / num_records, count, adjacency)
+
+
+def block_mechanism(
+    gdp_mus: Iterable[float],
+    sampling_probability: float,
+    *,
+    count: int = 1,
+    adjacency: Adjacency = Adjacency.ADD_OR_REMOVE_ONE,
+) -> SubsampledGaussian:
+    """One block for each output, reused in all its steps: ``gdp_mu`` is the root of the sum of the squares.
+
+    Args:
+        gdp_mus: GDP parameter of each private step, non-negative.
+        sampling_probability: chance that a record enters a block, in (0, 1]; 1 is the full batch.
+        count: number of outputs.
+        adjacency: neighbouring relation.
+
+    Raises:
+        ValueError: no step at all, or a value outside its range.
+    """
+    squares = [check_gdp_mu(float(gdp_mu)) ** 2 for gdp_mu in gdp_mus]
+    if not squares:
+        raise ValueError("gdp_mus must hold at least one private step, got none")
+    return SubsampledGaussian(math.sqrt(math.fsum(squares)), sampling_probability, count, adjacency)
 
 
 def per_step_composition(
