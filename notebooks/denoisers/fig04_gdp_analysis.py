@@ -11,8 +11,7 @@
 #
 # With every record at every step the whole sampler is one Gaussian mechanism, and its GDP parameter says everything. The paper's
 # Figure 4 varies the last noise level `sigma_min` of the grid. Its left panel turns $\mu$ into $(\varepsilon, \delta)$, its
-# middle panel into the errors of the best membership test. The right panel of the figure shows images, which this page
-# leaves to the image chapters.
+# middle panel into the errors of the best membership test. Its right panel shows the images.
 #
 # The paper does not list the values of `sigma_min` in the text of the figure; the ones below span the range in which the
 # guarantee goes from meaningful to void.
@@ -31,16 +30,28 @@ sigma_max = 80.0  # first noise level, pixel units
 rho = 7.0  # curvature of the EDM grid, above 0
 beta = 1.0  # public normalization of the clipped denoiser (sensitivity 1/beta), above 0
 delta = 1e-5  # delta at which the table states epsilon, between 0 and 1
+private_data = "emoji/private"  # records of the pictures, a name that privlib.data.load accepts
+data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
+seed = 5  # seed of the noise in the pictures, a whole number from 0
+device = "auto"  # where the pictures are computed, such as cpu or cuda; auto takes a GPU if there is one
 tier = "embedded"  # scale of the run, set by the profile
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import torch
 
 from privlib import figures, report
 from privlib.accounting import gdp
+from privlib.data import load
+from privlib.data.images import to_bytes
+from privlib.denoisers.empirical import EmpiricalDenoiser
 from privlib.mechanisms import block_gdp_mu
+from privlib.numerics import choose_device
+from privlib.samplers.hybrid import full_batch
+from privlib.samplers.path import Plan
+from privlib.samplers.trajectory import Trajectory
 from privlib.schedules import edm_sigmas
 from privlib.types import Adjacency
 
@@ -94,8 +105,60 @@ report.privacy_statement(
     kind="certified interval",
 )
 
+# %% [markdown]
+# ## The process behind the numbers
+#
+# One sample for each last level, from the same initial noise, with the posterior mean over all records. Six states of each path are
+# shown, scaled so that noise and image both fit the grey range. The columns are shares of the path, and the noise level is written
+# into each row's label at its end.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Grid of images: one row for each last noise level, six columns from the start of the path to its end. The first columns are noise. Rows that stop at a large level end in noise through which nothing can be seen; rows that stop at a small level end in one clean picture, a copy of a record."}}
+private = load(private_data, folder=data_folder)
+posterior_mean = EmpiricalDenoiser(private)
+shown = np.linspace(0, num_steps - 1, 6).round().astype(int).tolist()
+pictures, last_states = [], {}
+for sigma_min in sigma_mins:
+    path = Trajectory()
+    levels = edm_sigmas(num_steps, sigma_min=sigma_min, sigma_max=sigma_max, rho=rho)
+    run = full_batch(
+        posterior_mean, Plan(levels, num_steps - 1), count=1, seed=seed, device=choose_device(device), observe=path
+    )
+    states = torch.cat([path.states[:, 0], run.images.cpu()])
+    scaled = states / (1.0 + 4.0 * levels**2).sqrt().reshape(-1, 1, 1, 1)
+    pictures.append(to_bytes(scaled[shown]).permute(0, 2, 3, 1).numpy())
+    last_states[sigma_min] = run.images.cpu()
+figures.image_grid(
+    np.stack(pictures),
+    rows=[rf"to $\sigma$ = {sigma_min:g}" for sigma_min in sigma_mins],
+    columns=[f"{index / (num_steps - 1):.0%}" for index in shown],
+)
+plt.show()
+
+# %% [markdown]
+# The picture at the bottom is not new: it is one of the records, as every output of this sampler is once the noise is small. The
+# table measures it. A released state that lies much closer to one record than to all others gives that record away, which is what the
+# large $\mu$ of the last rows says.
+
+# %% tags=["hide-input"]
+records = private.unit(torch.float64).flatten(1)
+nearest = {
+    sigma_min: torch.cdist(state.flatten(1), records)[0].sort().values[:2] / records.shape[1] ** 0.5
+    for sigma_min, state in last_states.items()
+}
+report.table(
+    pd.DataFrame(
+        {
+            "last level": list(nearest),
+            "gdp_mu": [mus[sigma_min] for sigma_min in nearest],
+            "to the nearest record": [float(distances[0]) for distances in nearest.values()],
+            "to the second": [float(distances[1]) for distances in nearest.values()],
+        }
+    ),
+    f"Distance of the released state from the nearest two of the {len(private):,} records, root mean square over pixels",
+)
+
 # %% tags=["hide-input"]
 report.claims("fig04_gdp_analysis", {}, tier=tier)
 
 # %% tags=["hide-input"]
-report.footer("fig04_gdp_analysis", globals())
+report.footer("fig04_gdp_analysis", globals(), inputs={private.name: private.sha256})
