@@ -1,0 +1,1 @@
+"""Measuring instruments for generated images: features, distances between sets, class probabilities."""
