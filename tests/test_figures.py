@@ -48,3 +48,30 @@ def test_figures_are_opaque_and_labels_stay_apart():
     assert len(boxes) == 3
     assert all(lower.y1 <= upper.y0 + 1 for lower, upper in itertools.pairwise(boxes))
     plt.close(fig)
+
+
+def test_an_image_grid_shows_every_pixel_in_its_place():
+    images = np.random.default_rng(0).integers(0, 256, (2, 3, 4, 5, 3), dtype=np.uint8)
+    figure = figures.image_grid(images, rows=["a", "b"], columns=["x", "", "z"], title="t")
+    axes = figure.axes[0]
+    (drawn,) = axes.get_images()
+    panel = np.asarray(drawn.get_array())
+    for row in range(2):
+        for column in range(3):
+            assert np.array_equal(panel[6 * row : 6 * row + 4, 7 * column : 7 * column + 5], images[row, column])
+    assert (panel[4:6] == 255).all() and (panel[:, 5:7] == 255).all()
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["x", "", "z"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"] and axes.get_title() == "t"
+    plt.close(figure)
+
+
+def test_grey_images_are_drawn_grey():
+    figure = figures.image_grid(np.full((1, 1, 2, 2, 1), 7, np.uint8), rows=["a"], columns=["x"])
+    assert (np.asarray(figure.axes[0].get_images()[0].get_array())[:2, :2] == 7).all()
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("images", [np.zeros((1, 2, 4, 4, 3)), np.zeros((2, 1, 4, 4, 3), np.uint8)])
+def test_an_image_grid_needs_bytes_and_a_label_for_each_place(images):
+    with pytest.raises(ValueError, match=r"images must be uint8 of shape \(1, 2"):
+        figures.image_grid(images, rows=["a"], columns=["x", "y"])

@@ -78,3 +78,23 @@ def test_bad_sigmas(bad: object) -> None:
 
 def test_unit_roundoff() -> None:
     assert numerics.UNIT_ROUNDOFF == np.finfo(np.float64).eps / 2
+
+
+def test_device_auto_takes_a_gpu_when_there_is_one(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert numerics.choose_device("auto") == torch.device("cuda")
+    assert numerics.choose_device("cuda:1") == torch.device("cuda:1")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert numerics.choose_device() == torch.device("cpu")
+
+
+@pytest.mark.parametrize("name", ["gpu", "", "cuda:x"])
+def test_an_unknown_device_is_refused(name):
+    with pytest.raises(ValueError, match="device must be auto, cpu, cuda"):
+        numerics.choose_device(name)
+
+
+def test_cuda_is_refused_where_there_is_none(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ValueError, match="torch sees no CUDA device"):
+        numerics.choose_device("cuda")

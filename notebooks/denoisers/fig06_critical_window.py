@@ -21,12 +21,12 @@
 private_data = "emoji/private"  # private records, a name that privlib.data.load accepts
 public_data = "emoji/public"  # labelled public images that the linear probe is fitted on, another such name
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-class_name = "Food & Drink"  # class that is followed, one of the class names of private_data
+class_name = "Flags"  # class that is followed, one of the class names of private_data
 classifier = (
     "probe"  # what judges the denoised images: probe (linear, fitted on public_data) or clip (zero-shot, needs weights)
 )
 num_steps = 50  # levels of the EDM grid, a whole number of at least 10
-num_samples = 128  # trajectories, at least 16
+num_samples = 192  # trajectories, at least 32
 beta = 1.0  # public normalization (sensitivity 1/beta in the accounting), above 0
 seed = 0  # seed of the noise, a whole number from 0
 device = "auto"  # where denoisers and networks run, such as cpu or cuda; auto takes a GPU if there is one
@@ -63,7 +63,7 @@ followed = names.index(class_name)
 if classifier == "clip":
     judge = zero_shot(load_clip(device=where), names)
 elif classifier == "probe":
-    judge = fit_linear_probe(efficientnet_lite0(side=64, device=where), public)
+    judge = fit_linear_probe(efficientnet_lite0(device=where), public)
 else:
     raise ValueError(f"classifier must be probe or clip, got {classifier!r}")
 
