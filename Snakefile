@@ -79,6 +79,7 @@ for asset, notebook in NOTEBOOKS.items():
             modules=used,
             assets=assets_of(used),
             claims=sources(f"book/claims/{asset}.yml"),
+            bundles=sources(f"book/results/*/{asset}.json"),
             lock="requirements.lock",
         output:
             notebook=EXECUTED[asset],

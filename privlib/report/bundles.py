@@ -1,0 +1,103 @@
+"""Results that take hours: made once at a larger scale, committed, and shown beside the live ones.
+
+A bundle is one JSON file of tables with how they were made and a checksum of both. Only numbers travel: no image of a
+data set that may not be redistributed is ever in one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from privlib.report.ledger import repository_root
+from privlib.report.status import TIERS
+
+#: What every bundle says of its making.
+MADE_KEYS = frozenset({"date", "revision", "device", "parameters", "inputs"})
+
+Row = Mapping[str, str | int | float | None]
+
+
+class BundleError(ValueError):
+    """A bundle is missing, malformed, or not what its checksum says; the message names the file."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Tables of one asset from another scale.
+
+    Attributes:
+        asset: notebook that made it.
+        tier: scale it was made at.
+        made: date, revision, device, parameters, and checksum of each input by name.
+        tables: rows of each table by its name, all rows of a table with the same keys.
+    """
+
+    asset: str
+    tier: str
+    made: Mapping[str, object]
+    tables: Mapping[str, Sequence[Row]]
+
+    def __post_init__(self) -> None:
+        if self.tier not in TIERS:
+            raise BundleError(f"tier must be one of {', '.join(TIERS)}, got {self.tier!r}")
+        if set(self.made) != MADE_KEYS:
+            raise BundleError(f"{self.asset}: made must have the keys {sorted(MADE_KEYS)}, got {sorted(self.made)}")
+        for name, rows in self.tables.items():
+            if not rows or any(list(row) != list(rows[0]) for row in rows):
+                raise BundleError(f"{self.asset}: the rows of table {name!r} must be there and have the same keys")
+
+    @property
+    def origin(self) -> str:
+        """One line for a caption: scale, date, device and revision."""
+        made = self.made
+        return f"from a run at the {self.tier} scale on {made['date']}, {made['device']}, revision {made['revision']}"
+
+
+def bundle_path(asset: str, tier: str, *, root: Path | None = None) -> Path:
+    """Where the committed bundle of an asset is: ``<root>/book/results/<tier>/<asset>.json``."""
+    return (root or repository_root()) / "book" / "results" / tier / f"{asset}.json"
+
+
+def write_bundle(bundle: Bundle, path: Path) -> None:
+    """Write a bundle with its checksum; beside the final name first, so that nothing half-written is left."""
+    content = {"asset": bundle.asset, "tier": bundle.tier, "made": bundle.made, "tables": bundle.tables}
+    try:
+        text = json.dumps({**content, "sha256": _checksum(content)}, indent=1, allow_nan=False)
+    except ValueError as error:
+        raise BundleError(f"{bundle.asset}: a bundle holds finite numbers, text and None only: {error}") from None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_text(text + "\n", encoding="utf-8")
+    os.replace(part, path)
+
+
+def read_bundle(asset: str, tier: str, *, root: Path | None = None) -> Bundle:
+    """The committed bundle of an asset.
+
+    Raises:
+        BundleError: no such file, not a bundle of that asset and tier, or changed since it was written.
+    """
+    path = bundle_path(asset, tier, root=root)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BundleError(f"{path} not found: run the notebook with --config profile={tier} to make it") from None
+    except json.JSONDecodeError as error:
+        raise BundleError(f"{path}: not JSON: {error}") from None
+    expected = content.pop("sha256", None) if isinstance(content, dict) else None
+    if expected is None or set(content) != {"asset", "tier", "made", "tables"}:
+        raise BundleError(f"{path}: a bundle has the keys asset, tier, made, tables and sha256")
+    if _checksum(content) != expected:
+        raise BundleError(f"{path}: content and checksum differ; it was edited or damaged after it was made")
+    if (content["asset"], content["tier"]) != (asset, tier):
+        raise BundleError(f"{path}: is a bundle of {content['asset']} at {content['tier']}")
+    return Bundle(**content)
+
+
+def _checksum(content: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
