@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
 
 from privlib.data.images import ImageSet
-from privlib.denoisers.arguments import check_noisy, check_sigma
-from privlib.numerics import check_count
+from privlib.denoisers.posterior import Posterior
+from privlib.denoisers.records import Records
 
 
 def as_images(images: torch.Tensor | ImageSet) -> torch.Tensor:
@@ -40,17 +39,17 @@ class PublicAnchor:
 
     .. math:: \log Z(x, \sigma) = \log \sum_j p_j\, e^{-\lVert x - y_j\rVert^2 / (2\sigma^2)}
 
-    Distances are expanded in float64, which keeps the log-weights to 1e-6 even at sigma = 0.002 and 3,072 dimensions.
-    Public quantities carry no privacy loss, so their rounding is a matter of accuracy only. Cost O(batch * m * d).
+    Cost and accuracy are those of ``posterior.Posterior``. Public quantities carry no privacy loss, so their rounding
+    is a matter of accuracy only.
 
     Args:
-        images: public images on the unit scale, shape (m, *event), m >= 1.
-        weights: public prior probabilities p_j, shape (m,), not negative, scaled to sum to 1; by default 1 / m each.
+        images: public images on the unit scale, shape (m, *event), m >= 2.
+        weights: public prior probabilities p_j, shape (m,), not negative, at least two positive, scaled to sum to 1; by
+            default 1 / m each.
         denoiser: public denoiser to use as c; by default the posterior mean of ``images``.
-        tile: public images held in float64 at a time.
 
     Raises:
-        ValueError: no image, pixels that are not finite, or weights that are no prior.
+        ValueError: too few images, pixels that are not finite, or weights that are no prior.
     """
 
     def __init__(
@@ -59,17 +58,20 @@ class PublicAnchor:
         *,
         weights: torch.Tensor | None = None,
         denoiser: Callable[[torch.Tensor, torch.Tensor | float], torch.Tensor] | None = None,
-        tile: int = 4096,
     ) -> None:
-        images = as_images(images)
-        self.image_shape = tuple(images.shape[1:])
-        self._rows = images.flatten(1)
-        prior = torch.ones(len(images), dtype=torch.float64) if weights is None else weights.to(torch.float64)
-        if prior.shape != (len(images),) or not bool(((prior >= 0) & torch.isfinite(prior)).all() and prior.sum() > 0):
-            raise ValueError(f"weights must be {len(images)} finite numbers >= 0, one for each image, not all 0")
-        self._log_prior = torch.log(prior / prior.sum())
+        if weights is not None:
+            prior = weights.to(torch.float64)
+            if prior.shape != (len(images),) or not bool(((prior >= 0) & torch.isfinite(prior)).all()):
+                raise ValueError(f"weights must be {len(images)} finite numbers >= 0, one for each image")
+            used = prior.nonzero().flatten()
+            if len(used) < 2:
+                raise ValueError(f"weights must be positive for at least two images, got {len(used)}")
+            images = images.subset(used) if isinstance(images, ImageSet) else images[used]
+            weights = prior[used] / prior.sum()
+        records = Records(images)
+        self.image_shape = records.event_shape
+        self._posterior = Posterior(records, weights)
         self._denoiser = denoiser
-        self._tile = check_count(tile, "tile")
 
     def __call__(self, x: torch.Tensor, sigma: torch.Tensor | float) -> torch.Tensor:
         """The public denoiser ``c(x, sigma)``."""
@@ -77,23 +79,5 @@ class PublicAnchor:
 
     def mean_and_log_mass(self, x: torch.Tensor, sigma: torch.Tensor | float) -> tuple[torch.Tensor, torch.Tensor]:
         """``c(x, sigma)`` with the shape and dtype of ``x``, and ``log Z`` as float64 of shape (batch,)."""
-        check_noisy(x, self.image_shape)
-        levels = check_sigma(sigma, x)
-        points = x.flatten(1).to(torch.float64)
-        top = torch.full((len(x),), -math.inf, dtype=torch.float64, device=x.device)
-        total, mean = torch.zeros_like(top), torch.zeros_like(points)
-        for rows, log_prior in zip(self._rows.split(self._tile), self._log_prior.split(self._tile), strict=True):
-            tile = rows.to(points)
-            squared = points.square().sum(1, keepdim=True) + tile.square().sum(1) - 2.0 * points @ tile.T
-            logits = squared.clamp_(min=0.0).div_(-2.0 * levels[:, None] ** 2).add_(log_prior.to(points))
-            new_top = torch.maximum(top, logits.amax(1)).clamp_(min=-1e300)  # a tile of weight 0 must not give NaN
-            shrink = torch.exp(top - new_top)
-            weights = logits.sub_(new_top[:, None]).exp_()
-            total = total * shrink + weights.sum(1)
-            if self._denoiser is None:
-                mean = mean * shrink[:, None] + weights @ tile
-            top = new_top
-        log_mass = top + torch.log(total)
-        if self._denoiser is None:
-            return (mean / total[:, None]).reshape(x.shape).to(x.dtype), log_mass
-        return self._denoiser(x, sigma), log_mass
+        mean, log_mass = self._posterior.mean_and_log_mass(x, sigma)
+        return (mean if self._denoiser is None else self._denoiser(x, sigma)), log_mass

@@ -7,24 +7,12 @@ Given ``x = x0 + sigma z`` with x0 one of the records, each as likely, and z sta
 
 At small sigma this is the nearest record. Nothing here bounds what one record can do, so there is no ``sensitivity``.
 
-*How it is computed.* One pass over the data in tiles. A float32 product shows which records carry weight; the few that
-carry much get their log-weight again in float64; a second float32 product adds up the weighted records.
-
-*How exact it is.* Let e be the root mean square error of the float32 log-weights (``distances``). Only records of a
-weight up to ``(tolerance / e)^2`` keep them. Their errors e_i move the mean by :math:`\sum_i w_i e_i (y_i - \bar y)` to
-first order, which for independent errors is of size
-
-.. math:: e \, D \sqrt{\textstyle\sum_i w_i^2} \le e \, D \sqrt{\max_i w_i} \le \text{tolerance} \cdot D,
-
-D the largest distance of a record from the mean. Records that are left out hold less than 1e-9 of the weight together,
-and the weighted sum has the roundings of float32. That makes a relative error of about 1e-6 at every sigma. A row may
-differ by as much when other rows are computed beside it. Up to 256 dimensions everything is float64, good to 1e-9.
+How it is computed, and how exact that is: ``posterior``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch.nn.functional import one_hot
@@ -32,24 +20,10 @@ from torch.nn.functional import one_hot
 from privlib.data.images import ImageSet
 from privlib.denoisers.arguments import check_noisy, check_sigma
 from privlib.denoisers.blocks import Blocks
-from privlib.denoisers.distances import LogWeights, full_single_precision
+from privlib.denoisers.posterior import Posterior
 from privlib.denoisers.records import Records
-from privlib.denoisers.running import RunningMean
 from privlib.numerics import check_count
 
-_TOLERANCE = 2e-6
-#: Root mean square error of a float32 log-weight over the estimate of ``LogWeights.fast``; for images 0.02 to 0.05.
-_TYPICAL = 1.0 / 16.0
-#: The error of a difference of two float32 log-weights is below this times the estimate; measured 1.6.
-_WORST = 4.0
-#: Share of the weight that may be left out.
-_NEGLIGIBLE = 1e-9
-#: Up to this dimension products are not what takes the time, and all of them are float64.
-_SMALL_DIMENSION = 256
-#: Rows of x that share a pass over the data.
-_ROWS = 128
-#: Bytes of a tile: on a CPU it should stay in the cache between the two products, a GPU wants larger pieces.
-_CPU_TILE_BYTES, _GPU_TILE_BYTES = 12 * 2**20, 96 * 2**20
 _BLOCK_BYTES = 4 * 2**20
 
 
@@ -70,6 +44,7 @@ class EmpiricalDenoiser:
 
     def __init__(self, data: torch.Tensor | ImageSet) -> None:
         self._records = Records(data)
+        self._posterior = Posterior(self._records)
 
     @property
     def num_records(self) -> int:
@@ -92,8 +67,7 @@ class EmpiricalDenoiser:
         Raises:
             ValueError: a wrong shape or dtype, NaN or infinity in x, sigma not positive.
         """
-        mean = self._expectation(x, sigma, self._records.dimension, lambda rows, index: rows)
-        return (self._records.scale * mean).reshape(x.shape).to(x.dtype)
+        return self._posterior.mean_and_log_mass(x, sigma)[0]
 
     def class_probabilities(
         self, x: torch.Tensor, sigma: torch.Tensor | float, labels: torch.Tensor, num_classes: int
@@ -122,7 +96,7 @@ class EmpiricalDenoiser:
         def indicators(rows: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
             return one_hot(labels.to(index.device)[index], num_classes).to(rows.dtype)
 
-        return self._expectation(x, sigma, num_classes, indicators).to(x.dtype)
+        return self._posterior.expectation(x, sigma, num_classes, indicators)[0].to(x.dtype)
 
     def on_blocks(self, blocks: Blocks) -> BlockDenoiser:
         """The denoiser whose row i sees the records of block i only.
@@ -131,64 +105,6 @@ class EmpiricalDenoiser:
             ValueError: a record that the data set does not have; a block of fewer than two records.
         """
         return BlockDenoiser(self._records, blocks)
-
-    @torch.no_grad()
-    def _expectation(
-        self,
-        x: torch.Tensor,
-        sigma: torch.Tensor | float,
-        width: int,
-        values: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-    ) -> torch.Tensor:
-        """Posterior expectation, float64 of shape (batch, width), of ``values(rows, index)``, of shape (t, width)."""
-        check_noisy(x, self.image_shape)
-        sigma = check_sigma(sigma, x)
-        with full_single_precision(x.device):
-            parts = [
-                self._stream(part, level, width, values)
-                for part, level in zip(x.reshape(len(x), -1).split(_ROWS), sigma.split(_ROWS), strict=True)
-            ]
-        return torch.cat(parts)
-
-    def _stream(
-        self,
-        x: torch.Tensor,
-        sigma: torch.Tensor,
-        width: int,
-        values: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-    ) -> torch.Tensor:
-        records = self._records
-        dtype = torch.float64 if records.dimension <= _SMALL_DIMENSION else torch.float32
-        log_weights = LogWeights(records, x, sigma, dtype=dtype)
-        running = RunningMean(len(x), width, x.device)
-        size = self._tile_size(len(x), x.device)
-        for start, rows in records.tiles(size, dtype, x.device):
-            logits, error = log_weights.fast(rows, start)
-            peak = logits.amax(dim=1)
-            # The total weight is at least this, give or take the error, which the two thresholds allow for.
-            total = torch.maximum(running.log_total, peak)
-            negligible = total - _WORST * error - math.log(len(records) / _NEGLIGIBLE)
-            if not bool((peak >= negligible).any()):
-                continue
-            heavy = total - _WORST * error - 2.0 * torch.log(_TYPICAL * error / _TOLERANCE)
-            index = _columns(logits, negligible)
-            if 2 * len(index) < len(rows):
-                rows, logits = rows[index], logits[:, index]
-            else:
-                index = torch.arange(len(rows), device=x.device)
-            again = _columns(logits, heavy)
-            logits[:, again] = log_weights.exact(start + index[again])
-            running.add(logits, values(rows, start + index))
-        return running.mean()
-
-    def _tile_size(self, batch: int, device: torch.device) -> int:
-        each = 4 * self._records.dimension + 24 * batch
-        return max(1, (_CPU_TILE_BYTES if device.type == "cpu" else _GPU_TILE_BYTES) // each)
-
-
-def _columns(logits: torch.Tensor, threshold: torch.Tensor) -> torch.Tensor:
-    """Columns in which some row reaches its threshold."""
-    return ((logits - threshold[:, None]).amax(dim=0) >= 0.0).nonzero().flatten()  # several times faster than any()
 
 
 class BlockDenoiser:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlib.data.images import ImageSet
-from privlib.denoisers import empirical
+from privlib.denoisers import empirical, posterior
 from privlib.denoisers.blocks import Blocks
 from privlib.denoisers.empirical import EmpiricalDenoiser
 from privlib.denoisers.mixture import MixtureDenoiser
@@ -54,7 +54,7 @@ def near_ties(data, sigma, group, seed):
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    monkeypatch.setattr(empirical, "_CPU_TILE_BYTES", 2**19)
+    monkeypatch.setattr(posterior, "_CPU_TILE_BYTES", 2**19)
 
 
 @pytest.mark.parametrize("sigma", SIGMAS)
@@ -142,7 +142,7 @@ def test_symmetries_of_the_posterior(seed, sigma, count, d):
 
 
 def test_each_row_has_its_own_level_and_any_number_of_rows_may_come(monkeypatch):
-    monkeypatch.setattr(empirical, "_ROWS", 3)
+    monkeypatch.setattr(posterior, "_ROWS", 3)
     data = draw(40, 6, seed=16)
     sigma = torch.logspace(-2, 1, 10)
     x = data[:10] + sigma[:, None] * draw(10, 6, seed=17)
@@ -153,7 +153,7 @@ def test_each_row_has_its_own_level_and_any_number_of_rows_may_come(monkeypatch)
 
 @pytest.mark.parametrize("bytes_per_tile", [1, 2**14, 2**24])
 def test_tiles_do_not_show(bytes_per_tile, monkeypatch):
-    monkeypatch.setattr(empirical, "_CPU_TILE_BYTES", bytes_per_tile)
+    monkeypatch.setattr(posterior, "_CPU_TILE_BYTES", bytes_per_tile)
     data = draw(65, 300, seed=18).float()
     for sigma in SIGMAS:
         x = data[:4].double() + sigma * draw(4, 300, seed=19)
