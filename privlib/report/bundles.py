@@ -6,6 +6,7 @@ data set that may not be redistributed is ever in one.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import os
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privlib.report.ledger import repository_root
+from privlib.report.parameters import notebook_parameters
+from privlib.report.provenance import changed_parameters, device_name, git_revision, notebook_source
 from privlib.report.status import TIERS
 
 #: What every bundle says of its making.
@@ -97,6 +100,31 @@ def read_bundle(asset: str, tier: str, *, root: Path | None = None) -> Bundle:
     if (content["asset"], content["tier"]) != (asset, tier):
         raise BundleError(f"{path}: is a bundle of {content['asset']} at {content['tier']}")
     return Bundle(**content)
+
+
+def keep(
+    asset: str, namespace: Mapping[str, object], *, tables: Mapping[str, Sequence[Row]], inputs: Mapping[str, str]
+) -> Path:
+    """Write what a run has found, and nothing of where its files lie, to ``_build/bundles/<tier>/<asset>.json``; moved to ``bundle_path`` it is committed.
+
+    Args:
+        asset: name of the notebook.
+        namespace: the notebook's ``globals()``, from which ``tier``, parameters and ``device`` are read.
+        tables: see ``Bundle``.
+        inputs: checksum of each data set and of each file of weights by its name.
+    """
+    root = repository_root()
+    changed = changed_parameters(notebook_parameters(notebook_source(asset, root)), namespace)
+    made = {
+        "date": datetime.date.today().isoformat(),
+        "revision": git_revision(root),
+        "device": device_name(namespace),
+        "parameters": {name: value for name, value in changed.items() if name != "data_folder"},
+        "inputs": dict(inputs),
+    }
+    path = root / "_build" / "bundles" / str(namespace["tier"]) / f"{asset}.json"
+    write_bundle(Bundle(asset, str(namespace["tier"]), made, tables), path)
+    return path
 
 
 def _checksum(content: Mapping[str, object]) -> str:

@@ -41,7 +41,7 @@ def footer(asset: str, namespace: Mapping[str, object], *, inputs: Mapping[str, 
         "Revision": git_revision(root),
         "Parameters that differ from the defaults": shown or "none",
         "Seed": str(namespace.get("seed", "none: nothing on this page is random")),
-        "Device": _device(namespace),
+        "Device": device_name(namespace),
         "Wall time": f"{time.monotonic() - _STARTED:.1f} s since the library was loaded",
         "Peak memory": _peak_memory(),
         "Data and weights": ", ".join(f"{name} (sha256 {digest[:16]})" for name, digest in (inputs or {}).items())
@@ -102,7 +102,8 @@ def _git(root: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def _device(namespace: Mapping[str, object]) -> str:
+def device_name(namespace: Mapping[str, object]) -> str:
+    """The device that a notebook ran on, as its footer says it."""
     import torch  # here, because the pipeline imports this package for every notebook and needs no torch
 
     named = str(namespace.get("device", "cpu"))
