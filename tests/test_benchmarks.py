@@ -1,12 +1,15 @@
-"""The benchmark still runs and reports; its cheapest piece, and nothing about speed."""
+"""The benchmarks still run and report; their cheapest pieces, and nothing about speed."""
 
 import json
 
 import pytest
 
-from tests.benchmarks import report, suite
+from tests.benchmarks import __main__ as benchmarks
+from tests.benchmarks import denoiser, report, suite
 from tests.benchmarks.attempts import MIB, Limits, attempt
 from tests.benchmarks.cases import Case, epsilon_cases, sweep_cases
+from tests.benchmarks.denoiser import methods, worker
+from tests.benchmarks.denoiser import report as denoiser_report
 from tests.benchmarks.search import Kind
 
 EASY = Case("easy", gdp_mu=1.0, sampling_probability=0.1, count=10, delta=1e-5)
@@ -55,3 +58,50 @@ def test_cases_are_distinct():
     cases = sweep_cases()
     assert len({(c.gdp_mu, c.sampling_probability, c.delta) for c in cases}) == len(cases) == 52
     assert [case.gdp_mu for case in epsilon_cases()] == sorted(case.gdp_mu for case in epsilon_cases())
+
+
+def test_denoisers_are_measured_and_reported(tmp_path):
+    """Every method computes the same posterior mean; in float32 none but ours is exact where records nearly tie."""
+    names = [name for name in methods.METHODS if methods.installed(name) and name != "keops"]
+    means = [name for name in names if "products" not in name]
+    measured = denoiser.Measured({"processor": "any"}, denoiser.QUICK, ("keops",))
+    measured.accuracy = worker.accuracy(60, 4, [0.002, 1.0], [name for name in means if name != "ours_bytes"])
+    measured.speed = {"1": worker.speed(60, 2, [1.0], names, 1)}
+    measured.memory = {"ours": denoiser.measure("memory", 1, records=60, batch=2, sigma=1.0, method="ours")}
+    measured.growth = {60: worker.memory(60, 2, 1.0, "ours_bytes")}
+    measured.blocks = worker.blocks(60, 3, 5, 1.0, 1)
+    assert all(errors["ours"] < 1e-5 for errors in measured.accuracy.values()) and measured.wrong() == []
+    assert all(error < 0.05 for errors in measured.accuracy.values() for error in errors.values())
+    assert measured.accuracy["0.002"]["naive"] > 1e-5 and all(
+        found["error"] < 1e-3 for found in measured.blocks.values()
+    )
+    assert measured.memory["ours"]["bytes"] > 0 and set(measured.speed["1"]["1.0"]) == set(names)
+    assert measured.rates("products") == [1.0]
+    denoiser_report.write(measured, tmp_path / "bench")
+    assert sorted(path.name for path in (tmp_path / "bench").iterdir()) == ["denoiser.json", "denoiser.md"]
+    text = (tmp_path / "bench" / "denoiser.md").read_text(encoding="utf-8")
+    assert "not installed" in text and all(name in text for name in methods.METHODS | methods.BLOCK_METHODS)
+    assert len(json.loads((tmp_path / "bench" / "denoiser.json").read_text(encoding="utf-8"))["verdicts"]) == 5
+
+
+def test_a_denoiser_that_is_off_is_a_defect():
+    measured = denoiser.Measured({}, denoiser.QUICK, (), accuracy={"0.1": {"ours": 2e-5, "naive": 1.0}})
+    measured.blocks = {"blocks_ours": {"seconds": 1.0, "error": float("nan")}}
+    assert len(measured.wrong()) == 2
+
+
+def test_the_bytes_method_and_the_tensor_method_agree():
+    data = methods.images(80).unit().flatten(1)
+    x = worker.noisy(data, 3, 2.0)
+    assert (methods.ours(data)(x, 2.0) - methods.ours_bytes(data)(x, 2.0)).abs().max() < 1e-5
+    assert len(data.unique(dim=0)) == 80
+
+
+def test_suites_run_alone_or_together(monkeypatch, tmp_path):
+    ran = []
+    suites = {name: lambda folder, quick, name=name: ran.append((name, quick)) or 0 for name in benchmarks.SUITES}
+    monkeypatch.setattr(benchmarks, "SUITES", suites)
+    assert benchmarks.main(["denoiser", "--quick"]) == 0 and ran == [("denoiser", True)]
+    assert benchmarks.main([]) == 0 and ran[1:] == [("accountant", False), ("denoiser", False)]
+    with pytest.raises(SystemExit):
+        benchmarks.main(["speed"])

@@ -43,7 +43,7 @@ bandwidth = 12.0  # kernel width of the population shift, L2 norm over pixels, a
 group_clips = [0.02]  # norms of a record's voice in the group tilt, each from 1e-6 to 1
 num_groups = 100  # public groups, from 1 to the number of public images
 released_mus = [0.03, 0.1]  # GDP parameters of the one release, each above 0
-components = 64  # principal components of the features that distances are taken in, at least 1
+components = 32  # principal components of the features that distances are taken in, at least 1
 feature_side = 64  # input side of the feature network, a multiple of 32
 counts = [1_000, 10_000, 50_000]  # numbers of outputs that epsilon is stated for, each at least 1
 delta = 1e-5  # delta at which epsilon is stated, between 0 and 1
@@ -72,7 +72,7 @@ from privlib.metrics.features import efficientnet_lite0
 from privlib.metrics.frechet import frechet_estimate
 from privlib.numerics import choose_device
 from privlib.report import bundles
-from privlib.samplers.hybrid import full_batch, output_wise, reference
+from privlib.samplers.hybrid import full_batch, output_wise
 from privlib.samplers.path import Plan, PublicTail, public_sde
 from privlib.schedules import edm_sigmas
 from privlib.types import Adjacency
@@ -126,7 +126,7 @@ def judge(design, setting, run, mechanism, *, once=False):
     )
 
 
-judge("public only", "", reference(anchor, sigmas, image_shape=public.image_shape, solver=public_sde, **settings), None)
+judge("public only", "", full_batch(anchor, plan, **settings), None)
 
 clipped = ClippedDenoiser(private, anchor, public_weight=block_size, clip=block_clip)
 run = output_wise(clipped, plan, sampling_probability=block_size / nominal_records, **settings)
@@ -147,7 +147,7 @@ for clip in group_clips:
 for mu in released_mus:
     released = release_counts(private_counts, noise_multiplier=1.0 / mu, generator=torch.Generator().manual_seed(seed))
     reweighted = PublicAnchor(public, weights=released.image_weights(groups))
-    run = reference(reweighted, sigmas, image_shape=public.image_shape, solver=public_sde, **settings)
+    run = full_batch(reweighted, replace(plan, tail=PublicTail(reweighted, solver=public_sde)), **settings)
     judge("released counts", rf"mu = {mu:g}", run, released.mechanism, once=True)
 
 table = pd.DataFrame(results)
@@ -211,7 +211,7 @@ figures.image_grid(
     [list(row) for row in pictures.values()],
     rows=list(pictures),
     columns=[""] * 12,
-    title="Samples of each design, same noise in a column",
+    title="Samples of each design, the same noise in a column",
 )
 plt.show()
 

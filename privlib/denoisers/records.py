@@ -11,7 +11,7 @@ from privlib.data.images import ImageSet
 #: Bytes 0..255 are ``(byte - 127.5) / 127.5`` on the unit scale.
 _HALF_RANGE = 127.5
 _PASS_BYTES = 2**24
-_CENTRE_RECORDS = 4096
+_CENTRE_RECORDS = 1024
 
 
 class Records:
@@ -23,7 +23,7 @@ class Records:
     Attributes:
         event_shape: shape of one record.
         scale: from rows to the unit scale, 1 for floating-point data.
-        centre: mean c of some thousand records, float64, shape (d,). Any point would do; this one keeps products small.
+        centre: mean c of some records, float64, shape (d,). Any point would do; this one keeps products small.
         offset: :math:`h_i = |y_i|^2/2 - c \cdot y_i`, float64, shape (n,).
         largest: largest norm of a row.
 
@@ -52,13 +52,14 @@ class Records:
         self._stored = stored.detach().reshape(len(stored), -1)
         some = torch.arange(0, len(stored), max(1, len(stored) // _CENTRE_RECORDS), device=stored.device)
         self.centre = self.scale * self.rows(some, stored.device).mean(dim=0)
-        offsets, norms = [], []
-        for part in self._stored.split(max(1, _PASS_BYTES // (8 * self.dimension))):
-            rows = self._read(part, torch.empty(part.shape, dtype=torch.float64, device=part.device))
-            norms.append(torch.linalg.vector_norm(rows, dim=1))
-            offsets.append(0.5 * (self.scale * norms[-1]).square() - self.scale * (rows @ self.centre))
-        self.offset = torch.cat(offsets)
-        self.largest = torch.cat(norms).max().item()
+        self.offset = torch.empty(len(stored), dtype=torch.float64, device=stored.device)
+        norms = torch.empty_like(self.offset)
+        size = max(1, _PASS_BYTES // (8 * self.dimension))
+        for start, rows in self.tiles(size, torch.float64, stored.device):
+            part = slice(start, start + len(rows))
+            norms[part] = torch.linalg.vector_norm(rows, dim=1)
+            self.offset[part] = 0.5 * (self.scale * norms[part]).square() - self.scale * (rows @ self.centre)
+        self.largest = norms.max().item()
         if not bool(torch.isfinite(self.offset).all()):
             raise ValueError("data must be finite, got NaN or infinity")
 
@@ -73,7 +74,8 @@ class Records:
     def tiles(self, size: int, dtype: torch.dtype, device: torch.device) -> Iterator[tuple[int, torch.Tensor]]:
         """First record and rows of one tile after another: ``dtype`` on ``device``, shape (t, d), t at most ``size``.
 
-        Each tile holds until the next one is asked for. Fresh memory for each would cost more than the conversion.
+        Each tile holds until the next one is asked for: fresh memory for each would take longer to get than to fill,
+        and freed pieces of this size may pile up.
         """
         as_stored = self._stored.dtype == dtype
         memory = None if as_stored else torch.empty(size, self.dimension, dtype=dtype, device=device)

@@ -105,7 +105,9 @@ def read_bundle(asset: str, tier: str, *, root: Path | None = None) -> Bundle:
 def keep(
     asset: str, namespace: Mapping[str, object], *, tables: Mapping[str, Sequence[Row]], inputs: Mapping[str, str]
 ) -> Path:
-    """Write what a run has found, and nothing of where its files lie, to ``_build/bundles/<tier>/<asset>.json``; moved to ``bundle_path`` it is committed.
+    """Write what a run has found, and nothing of where its files lie.
+
+    It goes to ``_build/bundles/<tier>/<asset>.json``; moved to ``bundle_path`` it is committed.
 
     Args:
         asset: name of the notebook.

@@ -1,1 +1,1 @@
-"""Speed, memory and interval width of the certified accountant beside two others: ``python -m tests.benchmarks``."""
+"""Speed, memory and accuracy beside what others do: ``python -m tests.benchmarks [accountant] [denoiser]``."""

@@ -1,7 +1,7 @@
-"""Measure everything and write ``_build/bench/report.md`` and ``report.json``.
+"""Measure the certified accountant, the empirical denoiser, or both; reports go to ``_build/bench/``.
 
-The exit status is 1 where our accountant fails or two accountants contradict each other, not where an aim is missed:
-speed depends on what else the machine does.
+The exit status is 1 where ours fails or is wrong, not where an aim is missed: speed depends on what else the machine
+does.
 """
 
 from __future__ import annotations
@@ -10,38 +10,22 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tests.benchmarks import report, suite
-from tests.benchmarks.attempts import ROOT, Limits, say
-from tests.benchmarks.cases import PERCENTS, block_case, count_cases, epsilon_cases, sweep_cases
-from tests.benchmarks.machine import describe
+from tests.benchmarks import accountant, denoiser
+from tests.benchmarks.attempts import ROOT
 
 FOLDER = ROOT / "_build" / "bench"
+SUITES = {"accountant": accountant.run, "denoiser": denoiser.run}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one block, a few of the rest, limits of seconds")
-    quick = parser.parse_args(arguments).quick
-    limits, growth_limits = (Limits(seconds=8.0), Limits(seconds=4.0)) if quick else (Limits(), Limits(seconds=20.0))
-    results = report.Report(describe(), limits, growth_limits, quick)
-
-    for percent in (62,) if quick else PERCENTS:
-        results.comparisons.append(suite.compare(block_case(percent), limits))
-        report.write(results, FOLDER)
-    cases = sweep_cases()
-    results.sweep = suite.sweep(cases[::9] if quick else cases, Limits(seconds=600.0))
-    report.write(results, FOLDER)
-    results.by_count = suite.grow(count_cases()[1:5:3] if quick else count_cases(), growth_limits)
-    report.write(results, FOLDER)
-    results.by_epsilon = suite.grow(epsilon_cases()[::4] if quick else epsilon_cases(), growth_limits)
-    report.write(results, FOLDER)
-
-    for aim, told, met in results.verdicts():
-        say(f"{aim}: {told}: {'met' if met else 'NOT met'}")
-    for text in results.contradictions():
-        say(f"DEFECT: {text}")
-    say(f"wrote {FOLDER.relative_to(ROOT)}/report.md and report.json")
-    return 1 if results.contradictions() else 0
+    parser.add_argument("suites", nargs="*", metavar="suite", help=f"{' or '.join(SUITES)}; all if left out")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller cases, limits of seconds")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.suites if name not in SUITES]
+    if unknown:
+        parser.error(f"unknown suite {unknown[0]!r}, choose from {', '.join(SUITES)}")
+    return max(SUITES[name](FOLDER, quick=options.quick) for name in options.suites or SUITES)
 
 
 if __name__ == "__main__":

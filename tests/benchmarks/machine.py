@@ -13,7 +13,7 @@ import torch
 
 from tests.benchmarks.attempts import GIB, ROOT
 
-_PACKAGES = ("privlib", "torch", "numpy", "scipy", "dp-accounting", "prv-accountant")
+_PACKAGES = ("privlib", "torch", "numpy", "scipy", "dp-accounting", "prv-accountant", "pykeops")
 
 
 def describe() -> dict[str, str]:

@@ -60,8 +60,7 @@ class Report:
 
 
 def write(report: Report, folder: Path) -> None:
-    """``report.json`` and ``report.md`` in ``folder``, which is made if need be; each is replaced as a whole."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """``report.json`` and ``report.md`` in ``folder``."""
     compared = [*report.comparisons, *report.by_count, *report.by_epsilon]
     conclusions = {
         "ratios": {c.case.label: {other.accountant: c.ratio(other) for other in c.others} for c in compared},
@@ -69,10 +68,16 @@ def write(report: Report, folder: Path) -> None:
         "contradictions": report.contradictions(),
     }
     data = _plain({**asdict(report), **conclusions})
-    for name, text in (
-        ("report.json", json.dumps(data, indent=1, allow_nan=False) + "\n"),
-        ("report.md", markdown(report)),
-    ):
+    write_texts(
+        folder,
+        {"report.json": json.dumps(data, indent=1, allow_nan=False) + "\n", "report.md": markdown(report)},
+    )
+
+
+def write_texts(folder: Path, texts: dict[str, str]) -> None:
+    """Each text under its name in ``folder``, which is made if need be; a file is replaced as a whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
         draft = folder / f"{name}.part"
         draft.write_text(text, encoding="utf-8")
         draft.replace(folder / name)
@@ -102,7 +107,7 @@ def markdown(report: Report) -> str:
     if report.quick:
         parts.append("**A quick run**: fewer cases and smaller limits, so the verdicts below say little.")
     verdicts = [[aim, told, "yes" if met else "**no**"] for aim, told, met in report.verdicts()]
-    parts.append(_table(["aim", "measured", "met"], verdicts))
+    parts.append(table(["aim", "measured", "met"], verdicts))
     parts += [f"**Defect**: {text}." for text in report.contradictions()]
     if report.comparisons:
         parts += ["## The five blocks", _comparison_table(report.comparisons)]
@@ -112,7 +117,7 @@ def markdown(report: Report) -> str:
         parts += ["## Growth with the number of outputs", _comparison_table(report.by_count)]
     if report.by_epsilon:
         parts += ["## Growth with epsilon", _comparison_table(report.by_epsilon)]
-    parts += ["## Machine", _table(["what", "value"], [list(row) for row in report.machine.items()])]
+    parts += ["## Machine", table(["what", "value"], [list(row) for row in report.machine.items()])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -128,7 +133,7 @@ def _comparison_table(rows: list[Comparison]) -> str:
                 + ([f"{found.seconds:.3g}", _memory(found)] if found.outcomes else ["", ""])
                 + ["1" if mine else "" if ratio is None else f"{ratio:,.0f}"]
             )
-    return _table(head, body)
+    return table(head, body)
 
 
 def _interval(found: Found) -> list[str]:
@@ -163,9 +168,10 @@ def _sweep_text(sweep: Sweep) -> str:
         + [f"{target_width(r.upper):.3g}", f"{r.seconds:.3f}"]
         for r, case in pairs[:10]
     ]
-    return total + "\n\n" + _table(["mechanism", "interval", "width", "asked for", "seconds"], rows)
+    return total + "\n\n" + table(["mechanism", "interval", "width", "asked for", "seconds"], rows)
 
 
-def _table(head: list[str], body: list[list[str]]) -> str:
+def table(head: list[str], body: list[list[str]]) -> str:
+    """A Markdown table."""
     rows = [head, ["---"] * len(head), *body]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)

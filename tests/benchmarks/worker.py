@@ -73,7 +73,7 @@ ACCOUNTANTS: dict[str, Callable[[dict, dict], Bounds]] = {
 }
 
 
-def _process_bytes(field: str) -> int:
+def process_bytes(field: str) -> int:
     """VmRSS and VmHWM (resident size now and at most), VmSize and VmPeak (address space) of this process."""
     if _STATUS.exists():
         return 1024 * int(re.search(rf"{field}:\s*(\d+)", _STATUS.read_text()).group(1))
@@ -81,7 +81,7 @@ def _process_bytes(field: str) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def _forget_peak() -> None:
+def forget_peak() -> None:
     """Start VmHWM anew (Linux); where that is not possible, the peak of the imports hides what is smaller."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
@@ -94,9 +94,9 @@ def answer(request: dict) -> dict:
     run = ACCOUNTANTS[request["accountant"]]
     settings = request["settings"]
     run(_WARM_UP, {**settings, "step": 0.05})
-    memory_before = _process_bytes("VmHWM")
-    _forget_peak()
-    resident, space = _process_bytes("VmRSS"), _process_bytes("VmSize")
+    memory_before = process_bytes("VmHWM")
+    forget_peak()
+    resident, space = process_bytes("VmRSS"), process_bytes("VmSize")
     limit = space + request["memory"]
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     results = []
@@ -107,9 +107,9 @@ def answer(request: dict) -> dict:
         results.append({"lower": lower, "upper": upper, "seconds": seconds, "cpu_seconds": cpu_seconds})
     return {
         "results": results,
-        "memory": max(memory_before, _process_bytes("VmHWM")),
-        "memory_added": max(0, _process_bytes("VmHWM") - resident),
-        "space_added": max(0, _process_bytes("VmPeak") - space),
+        "memory": max(memory_before, process_bytes("VmHWM")),
+        "memory_added": max(0, process_bytes("VmHWM") - resident),
+        "space_added": max(0, process_bytes("VmPeak") - space),
     }
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from privlib.report.bundles import Bundle, BundleError, bundle_path, read_bundle, write_bundle
+from privlib.report.bundles import Bundle, BundleError, bundle_path, keep, read_bundle, write_bundle
+from privlib.report.parameters import Parameter
 
 MADE = {"date": "2026-01-02", "revision": "abc", "device": "cpu", "parameters": {"seed": 1}, "inputs": {"d": "00"}}
 BUNDLE = Bundle("tab01", "cifar10", MADE, {"main": [{"name": "a", "value": 1.5}, {"name": "b", "value": None}]})
@@ -68,3 +69,19 @@ def test_infinity_is_not_written(tmp_path):
     with pytest.raises(BundleError, match="finite numbers"):
         write_bundle(replace(BUNDLE, tables={"main": [{"value": float("inf")}]}), tmp_path / "a.json")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_notebook_keeps_says_how_it_was_made_but_not_where(checkout, monkeypatch):
+    monkeypatch.setattr("privlib.report.bundles.notebook_source", lambda asset, root: asset)
+    literal = {"seed": Parameter("seed", int, 0, "", True), "data_folder": Parameter("data_folder", str, "", "", True)}
+    monkeypatch.setattr("privlib.report.bundles.notebook_parameters", lambda source: literal)
+    namespace = {"tier": "cifar10", "seed": 3, "data_folder": "/somewhere/private", "device": "cpu"}
+    path = keep("tab01", namespace, tables={"main": [{"a": 1.0}]}, inputs={"d": "00"})
+    assert path == checkout / "_build" / "bundles" / "cifar10" / "tab01.json"
+    assert "somewhere" not in path.read_text()
+    target = bundle_path("tab01", "cifar10")
+    target.parent.mkdir(parents=True)
+    path.rename(target)
+    bundle = read_bundle("tab01", "cifar10")
+    assert bundle.made["parameters"] == {"seed": 3} and bundle.made["inputs"] == {"d": "00"}
+    assert bundle.tables == {"main": [{"a": 1.0}]}
