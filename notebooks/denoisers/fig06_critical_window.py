@@ -10,7 +10,7 @@
 # # Figure 6: the critical window
 #
 # At high noise a sample can still become anything; at low noise it is settled. In between lies a window in which its class is decided. The
-# paper follows the probability of one class along the trajectory (ship, by a zero-shot CLIP model), and shows the privacy cost at three
+# paper follows the probability of one class along the trajectory (ship, by a zero-shot CLIP model {cite:p}`radford2021learning`), and shows the privacy cost at three
 # times and images denoised at several times. Its claim: the privacy loss grows steeply near that window.
 #
 # Here the trajectories are those of the full-batch empirical denoiser on the private side of the data. For this denoiser the class
