@@ -255,7 +255,7 @@ plt.show()
 if tier != "cifar10":
     bundle = bundles.read_bundle("bounded_denoisers", "cifar10")
     real = pd.DataFrame(bundle.tables["designs"])
-    figure, panels = plt.subplots(1, 3, figsize=figures.TRIPLE, sharey=True)
+    figure, panels = plt.subplots(1, 3, figsize=figures.TRIPLE, sharex=True, sharey=True)
     for count, axes in zip((1_000, 10_000, 50_000), panels, strict=True):
         draw(real, count, axes)
         axes.set(ylabel="", title=f"{count:,} outputs", xlabel=r"certified $\varepsilon$")
