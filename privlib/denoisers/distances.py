@@ -56,15 +56,25 @@ class LogWeights:
         x: floating point, shape (batch, d).
         sigma: noise level of each row, float64, shape (batch,).
         dtype: precision of the fast products.
+        log_prior: added to the log-weights of the records, float64, shape (n,); nothing if left out.
     """
 
-    def __init__(self, records: Records, x: torch.Tensor, sigma: torch.Tensor, *, dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        records: Records,
+        x: torch.Tensor,
+        sigma: torch.Tensor,
+        *,
+        dtype: torch.dtype,
+        log_prior: torch.Tensor | None = None,
+    ) -> None:
         self._records = records
         # Rows are the records divided by the scale, so the scale moves over to x.
         self._query = (x.to(torch.float64) - records.centre.to(x.device)) * records.scale
         self._rounded = self._query.to(dtype)
         self._roundoff = 0.5 * torch.finfo(dtype).eps
         self._offset = records.offset.to(x.device)
+        self._log_prior = None if log_prior is None else log_prior.to(x.device)
         self._inverse_variance = sigma[:, None] ** -2
         self._bridge = torch.linalg.vector_norm(self._query, dim=1) * records.largest
 
@@ -80,9 +90,15 @@ class LogWeights:
         products = self._rounded @ rows.T
         line = math.sqrt(self._records.dimension) * products.abs().amax(dim=1)
         error = self._roundoff * (line + self._bridge) * self._inverse_variance[:, 0]
-        return torch.sub(products, self._offset[start : start + len(rows)]).mul_(self._inverse_variance), error
+        part = slice(start, start + len(rows))
+        return self._finished(torch.sub(products, self._offset[part]), part), error
 
     def exact(self, index: torch.Tensor) -> torch.Tensor:
         """Log-weights of the records at ``index``, int64 of shape (t,): float64 throughout, shape (batch, t)."""
         products = self._query @ self._records.rows(index, self._query.device).T
-        return products.sub_(self._offset[index]).mul_(self._inverse_variance)
+        return self._finished(products.sub_(self._offset[index]), index)
+
+    def _finished(self, differences: torch.Tensor, which: slice | torch.Tensor) -> torch.Tensor:
+        log_weights = differences.mul_(self._inverse_variance)
+        # One more pass for a prior that is the same for all would show in the time.
+        return log_weights if self._log_prior is None else log_weights.add_(self._log_prior[which])

@@ -31,7 +31,7 @@ class EmpiricalDenoiser:
     """Posterior mean over all records: ``EmpiricalDenoiser(data)(x, sigma)``.
 
     Time: two float32 products of batch x n x d, or one where sigma is small against the distances between records.
-    Memory beyond the data: 8 bytes a record, tiles of 12 MiB (96 MiB on a GPU), copies of 128 rows of x in float64.
+    Memory beyond the data: 8 bytes a record, 12 MiB for a tile on each thread (96 MiB on a GPU), 128 rows of x.
     The data may live on another device than x; tiles are moved.
 
     Args:

@@ -28,6 +28,7 @@ from privlib.denoisers.arguments import check_noisy, check_sigma
 from privlib.denoisers.distances import LogWeights, full_single_precision
 from privlib.denoisers.records import Records
 from privlib.denoisers.running import RunningMean
+from privlib.denoisers.threads import on_threads
 
 _TOLERANCE = 2e-6
 #: Root mean square error of a float32 log-weight over the estimate of ``LogWeights.fast``; for images 0.02 to 0.05.
@@ -42,6 +43,9 @@ _SMALL_DIMENSION = 256
 _ROWS = 128
 #: Bytes of a tile: on a CPU it should stay in the cache between the two products, a GPU wants larger pieces.
 _CPU_TILE_BYTES, _GPU_TILE_BYTES = 12 * 2**20, 96 * 2**20
+
+#: More threads than this would take too much memory for their tiles.
+_MOST_THREADS = 16
 
 
 class Posterior:
@@ -79,7 +83,7 @@ class Posterior:
         flat = x.reshape(len(x), -1)
         with full_single_precision(x.device):
             parts = [
-                self._stream(part, level, width, values)
+                self._all_tiles(part, level, width, values)
                 for part, level in zip(flat.split(_ROWS), sigma.split(_ROWS), strict=True)
             ]
         # The log-weights leave out what does not depend on the record.
@@ -88,46 +92,56 @@ class Posterior:
             constant += math.log(len(self._records))
         return torch.cat([part.mean() for part in parts]), torch.cat([part.log_total for part in parts]) - constant
 
-    def _stream(
+    def _all_tiles(
         self,
         x: torch.Tensor,
         sigma: torch.Tensor,
         width: int,
         values: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
     ) -> RunningMean:
-        records = self._records
-        # A pass over all log-weights for a prior that is the same for all would show in the time.
-        log_prior = None if self._log_prior is None else self._log_prior.to(x.device)
+        """Each thread takes its share of the tiles; the means are merged in a fixed order."""
+        records, on_cpu = self._records, x.device.type == "cpu"
+        size = max(1, (_CPU_TILE_BYTES if on_cpu else _GPU_TILE_BYTES) // (4 * records.dimension + 24 * len(x)))
+        shares = min(torch.get_num_threads(), _MOST_THREADS, math.ceil(len(records) / size)) if on_cpu else 1
         dtype = torch.float64 if records.dimension <= _SMALL_DIMENSION else torch.float32
-        log_weights = LogWeights(records, x, sigma, dtype=dtype)
-        running = RunningMean(len(x), width, x.device)
-        size = self._tile_size(len(x), x.device)
-        for start, rows in records.tiles(size, dtype, x.device):
-            logits, error = log_weights.fast(rows, start)
-            if log_prior is not None:
-                logits += log_prior[start : start + len(rows)]
-            peak = logits.amax(dim=1)
-            # The total weight is at least this, give or take the error, which the two thresholds allow for.
-            total = torch.maximum(running.log_total, peak)
-            negligible = total - _WORST * error - math.log(len(records) / _NEGLIGIBLE)
-            if not bool((peak >= negligible).any()):
-                continue
-            heavy = total - _WORST * error - 2.0 * torch.log(_TYPICAL * error / _TOLERANCE)
-            index = _columns(logits, negligible)
-            if 2 * len(index) < len(rows):
-                rows, logits = rows[index], logits[:, index]
-            else:
-                index = torch.arange(len(rows), device=x.device)
-            again = _columns(logits, heavy)
-            logits[:, again] = log_weights.exact(start + index[again])
-            if log_prior is not None:
-                logits[:, again] += log_prior[start + index[again]]
-            running.add(logits, values(rows, start + index))
-        return running
+        log_weights = LogWeights(records, x, sigma, dtype=dtype, log_prior=self._log_prior)
 
-    def _tile_size(self, batch: int, device: torch.device) -> int:
-        each = 4 * self._records.dimension + 24 * batch
-        return max(1, (_CPU_TILE_BYTES if device.type == "cpu" else _GPU_TILE_BYTES) // each)
+        @torch.no_grad()
+        def stream(share: int) -> RunningMean:
+            running = RunningMean(len(x), width, x.device)
+            for start, rows in records.tiles(size, dtype, x.device, share=share, shares=shares):
+                self._add_tile(running, log_weights, rows, start, values)
+            return running
+
+        first, *others = on_threads(stream, shares)
+        for other in others:
+            first.merge(other)
+        return first
+
+    def _add_tile(
+        self,
+        running: RunningMean,
+        log_weights: LogWeights,
+        rows: torch.Tensor,
+        start: int,
+        values: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    ) -> None:
+        logits, error = log_weights.fast(rows, start)
+        peak = logits.amax(dim=1)
+        # The total weight is at least this, give or take the error, which the two thresholds allow for.
+        total = torch.maximum(running.log_total, peak)
+        negligible = total - _WORST * error - math.log(len(self._records) / _NEGLIGIBLE)
+        if not bool((peak >= negligible).any()):
+            return
+        heavy = total - _WORST * error - 2.0 * torch.log(_TYPICAL * error / _TOLERANCE)
+        index = _columns(logits, negligible)
+        if 2 * len(index) < len(rows):
+            rows, logits = rows[index], logits[:, index]
+        else:
+            index = torch.arange(len(rows), device=rows.device)
+        again = _columns(logits, heavy)
+        logits[:, again] = log_weights.exact(start + index[again])
+        running.add(logits, values(rows, start + index))
 
 
 def _columns(logits: torch.Tensor, threshold: torch.Tensor) -> torch.Tensor:

@@ -71,15 +71,17 @@ class Records:
         """Numbers in one record, d."""
         return self._stored.shape[1]
 
-    def tiles(self, size: int, dtype: torch.dtype, device: torch.device) -> Iterator[tuple[int, torch.Tensor]]:
+    def tiles(
+        self, size: int, dtype: torch.dtype, device: torch.device, *, share: int = 0, shares: int = 1
+    ) -> Iterator[tuple[int, torch.Tensor]]:
         """First record and rows of one tile after another: ``dtype`` on ``device``, shape (t, d), t at most ``size``.
 
-        Each tile holds until the next one is asked for: fresh memory for each would take longer to get than to fill,
-        and freed pieces of this size may pile up.
+        Of every ``shares`` tiles only the one in place ``share``, counted from 0. Each tile holds until the next one is
+        asked for: fresh memory for each would take longer to get than to fill, and freed pieces of it may pile up.
         """
         as_stored = self._stored.dtype == dtype
         memory = None if as_stored else torch.empty(size, self.dimension, dtype=dtype, device=device)
-        for start in range(0, len(self), size):
+        for start in range(share * size, len(self), shares * size):
             part = self._stored[start : start + size]
             yield start, part.to(device) if as_stored else self._read(part, memory[: len(part)])
 

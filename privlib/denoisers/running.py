@@ -36,10 +36,23 @@ class RunningMean:
         """Take in ``log_weights``, float64 of shape (batch, t), for ``values``, floating point of shape (t, width)."""
         top = torch.maximum(self._top, log_weights.amax(dim=1))
         weights = (log_weights - top[:, None]).to(values.dtype).clamp_(min=_LEAST).exp_()
-        shrink = (self._top - top).exp_()
-        self._total = self._total * shrink + weights.sum(dim=1, dtype=torch.float64)
+        self._rescale(top)
+        self._total += weights.sum(dim=1, dtype=torch.float64)
         # A sum in float32 would lose weights that are small against all weights so far, however many they are.
-        self._sum.mul_(shrink[:, None]).add_(weights @ values)
+        self._sum += weights @ values
+
+    def merge(self, other: RunningMean) -> None:
+        """Take in all pieces that ``other`` has taken in, at least one."""
+        top = torch.maximum(self._top, other._top)
+        self._rescale(top)
+        share = (other._top - top).exp()
+        self._total += share * other._total
+        self._sum += share[:, None] * other._sum
+
+    def _rescale(self, top: torch.Tensor) -> None:
+        shrink = (self._top - top).exp()
+        self._total *= shrink
+        self._sum *= shrink[:, None]
         self._top = top
 
     def mean(self) -> torch.Tensor:

@@ -160,6 +160,23 @@ def test_tiles_do_not_show(bytes_per_tile, monkeypatch):
         assert relative_error(EmpiricalDenoiser(data)(x, sigma), direct(data, x, sigma)) < 5e-6
 
 
+def test_threads_do_not_show_and_results_repeat(small_tiles):
+    data, before = smooth_images(300, seed=38), torch.get_num_threads()
+    x = data[:5] + 20.0 * draw(5, 3, 32, 32, seed=39).float()
+    expected = direct(data, x, 20.0)
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            result = EmpiricalDenoiser(data)(x, 20.0)
+            assert relative_error(result, expected) < 5e-6
+            assert torch.equal(EmpiricalDenoiser(data)(x, 20.0), result)
+            with torch.inference_mode():
+                assert torch.equal(EmpiricalDenoiser(data)(x, 20.0), result)
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
 def image_set(count, seed, side=16):
     pixels = torch.randint(
         0, 256, (count, 3, side, side), dtype=torch.uint8, generator=torch.Generator().manual_seed(seed)

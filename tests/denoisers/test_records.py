@@ -33,6 +33,15 @@ def test_tiles_of_a_float32_tensor_are_views():
         assert rows.data_ptr() == data[start].data_ptr()
 
 
+@pytest.mark.parametrize("shares", [1, 2, 3, 9])
+def test_shares_of_the_tiles_make_up_all_of_them(shares):
+    records = Records(torch.arange(14.0).reshape(7, 2))
+    parts = [list(records.tiles(2, torch.float32, CPU, share=i, shares=shares)) for i in range(shares)]
+    assert sorted(start for part in parts for start, _ in part) == [0, 2, 4, 6]
+    assert all(float(rows[0, 0]) == 2 * start for part in parts for start, rows in part)
+    assert max(map(len, parts)) == math.ceil(4 / shares)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_bytes_are_read_as_the_unit_scale_without_rounding(dtype):
     images = image_set()

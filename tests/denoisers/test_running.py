@@ -36,3 +36,15 @@ def test_many_small_weights_beside_a_large_one_are_not_lost():
 
 def test_nothing_yet():
     assert RunningMean(2, 3, torch.device("cpu")).log_total.tolist() == [-torch.inf, -torch.inf]
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e3, -1e3])
+def test_merged_means_are_the_mean_of_all_pieces(shift):
+    logits, values = draw(3, 12), draw(12, 2, seed=1)
+    logits[:, 5:] += shift
+    first, second = (RunningMean(3, 2, torch.device("cpu")) for _ in range(2))
+    first.add(logits[:, :5], values[:5])
+    second.add(logits[:, 5:], values[5:])
+    first.merge(second)
+    torch.testing.assert_close(first.mean(), logits.softmax(dim=1) @ values)
+    torch.testing.assert_close(first.log_total, logits.logsumexp(dim=1))
