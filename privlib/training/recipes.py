@@ -50,13 +50,13 @@ class Recipe:
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("emoji", data="emoji/public", held_out="emoji/public_held_out", total_images=700_000, shift=2),
-        Recipe("tiny_imagenet", data="tiny_imagenet/public", held_out="tiny_imagenet/held_out", total_images=700_000),
+        Recipe("emoji", data="emoji/public", held_out="emoji/public_held_out", total_images=500_000, shift=2),
+        Recipe("tiny_imagenet", data="tiny_imagenet/public", held_out="tiny_imagenet/held_out", total_images=480_000),
         Recipe(
             "cifar10",
             data="cifar10/train",
             held_out="cifar10/test",
-            total_images=400_000,
+            total_images=200_000,
             initial="tiny_imagenet",
             public=False,
         ),
