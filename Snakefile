@@ -12,7 +12,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from privlib.pipeline.dependencies import module_closure, notebook_modules
+from privlib.report.dependencies import module_closure, notebook_modules
 from privlib.pipeline.profiles import ProfileError, load_profile
 
 ROOT = Path(workflow.basedir)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from privlib.pipeline.dependencies import module_imports
+from privlib.report.dependencies import module_imports
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted((ROOT / "privlib").rglob("*.py"))

@@ -1,7 +1,8 @@
 """Results that take hours: made once at a larger scale, committed, and shown beside the live ones.
 
 A bundle is one JSON file of tables with how they were made and a checksum of both. Only numbers travel: no image of a
-data set that may not be redistributed is ever in one.
+data set that may not be redistributed is ever in one. A bundle remembers the code that made it (``code``), and says so
+where that code is another by now.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from privlib.report.code import code_digests
 from privlib.report.ledger import repository_root
 from privlib.report.parameters import notebook_parameters
 from privlib.report.provenance import changed_parameters, device_name, git_revision, notebook_source
 from privlib.report.status import TIERS
 
 #: What every bundle says of its making.
-MADE_KEYS = frozenset({"date", "revision", "device", "parameters", "inputs"})
+MADE_KEYS = frozenset({"date", "revision", "device", "parameters", "inputs", "code"})
 
 Row = Mapping[str, str | int | float | None]
 
@@ -36,14 +38,16 @@ class Bundle:
     Attributes:
         asset: notebook that made it.
         tier: scale it was made at.
-        made: date, revision, device, parameters, and checksum of each input by name.
+        made: date, revision, device, parameters, checksum of each input by name, digest of each file of code.
         tables: rows of each table by its name, all rows of a table with the same keys.
+        changed: files of code that have changed since, set by ``read_bundle``; the bundle is stale if there are any.
     """
 
     asset: str
     tier: str
     made: Mapping[str, object]
     tables: Mapping[str, Sequence[Row]]
+    changed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.tier not in TIERS:
@@ -56,9 +60,14 @@ class Bundle:
 
     @property
     def origin(self) -> str:
-        """One line for a caption: scale, date, device and revision."""
+        """One line for a caption: scale, date, device and revision; and whether the bundle is stale."""
         made = self.made
-        return f"from a run at the {self.tier} scale on {made['date']}, {made['device']}, revision {made['revision']}"
+        text = f"from a run at the {self.tier} scale on {made['date']}, {made['device']}, revision {made['revision']}"
+        if not self.changed:
+            return text
+        first, *others = self.changed
+        more = f" and {len(others)} more" if others else ""
+        return f"{text}; stale: {first}{more} changed since"
 
 
 def bundle_path(asset: str, tier: str, *, root: Path | None = None) -> Path:
@@ -80,7 +89,7 @@ def write_bundle(bundle: Bundle, path: Path) -> None:
 
 
 def read_bundle(asset: str, tier: str, *, root: Path | None = None) -> Bundle:
-    """The committed bundle of an asset.
+    """The committed bundle of an asset, compared with the code of the checkout.
 
     Raises:
         BundleError: no such file, not a bundle of that asset and tier, or changed since it was written.
@@ -99,7 +108,11 @@ def read_bundle(asset: str, tier: str, *, root: Path | None = None) -> Bundle:
         raise BundleError(f"{path}: content and checksum differ; it was edited or damaged after it was made")
     if (content["asset"], content["tier"]) != (asset, tier):
         raise BundleError(f"{path}: is a bundle of {content['asset']} at {content['tier']}")
-    return Bundle(**content)
+    bundle = Bundle(**content)
+    now = code_digests(notebook_source(asset, root or repository_root()), root or repository_root())
+    then = bundle.made["code"]
+    changed = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+    return replace(bundle, changed=tuple(changed))
 
 
 def keep(
@@ -116,13 +129,15 @@ def keep(
         inputs: checksum of each data set and of each file of weights by its name.
     """
     root = repository_root()
-    changed = changed_parameters(notebook_parameters(notebook_source(asset, root)), namespace)
+    source = notebook_source(asset, root)
+    changed = changed_parameters(notebook_parameters(source), namespace)
     made = {
         "date": datetime.date.today().isoformat(),
         "revision": git_revision(root),
         "device": device_name(namespace),
         "parameters": {name: value for name, value in changed.items() if name != "data_folder"},
         "inputs": dict(inputs),
+        "code": code_digests(source, root),
     }
     path = root / "_build" / "bundles" / str(namespace["tier"]) / f"{asset}.json"
     write_bundle(Bundle(asset, str(namespace["tier"]), made, tables), path)

@@ -2,25 +2,52 @@
 
 from dataclasses import replace
 
+import nbformat
 import pytest
 
 from privlib.report.bundles import Bundle, BundleError, bundle_path, keep, read_bundle, write_bundle
-from privlib.report.parameters import Parameter
+from privlib.report.code import code_digests
 
-MADE = {"date": "2026-01-02", "revision": "abc", "device": "cpu", "parameters": {"seed": 1}, "inputs": {"d": "00"}}
+MADE = {
+    "date": "2026-01-02",
+    "revision": "abc",
+    "device": "cpu",
+    "parameters": {"seed": 1},
+    "inputs": {"d": "00"},
+    "code": {},
+}
 BUNDLE = Bundle("tab01", "cifar10", MADE, {"main": [{"name": "a", "value": 1.5}, {"name": "b", "value": None}]})
 
 
+PARAMETERS = 'seed = 0  # any\ndata_folder = ""  # any\n'
+
+
 @pytest.fixture
-def path(checkout):
+def notebook(checkout):
+    """A notebook that uses one module, in a checkout that has it."""
+    (checkout / "privlib").mkdir()
+    (checkout / "privlib" / "numerics.py").write_text("ONE = 1\n", encoding="utf-8")
+    path = checkout / "notebooks" / "paper" / "tab01.ipynb"
+    path.parent.mkdir(parents=True)
+    sources = [(PARAMETERS, {"tags": ["parameters"]}), ("from privlib.numerics import ONE\n", {})]
+    cells = [nbformat.v4.new_code_cell(source, metadata=metadata) for source, metadata in sources]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), path)
+    return path
+
+
+@pytest.fixture
+def path(checkout, notebook):
     path = bundle_path("tab01", "cifar10")
-    write_bundle(BUNDLE, path)
+    write_bundle(replace(BUNDLE, made=MADE | {"code": code_digests(notebook, checkout)}), path)
     return path
 
 
 def test_round_trip(path, checkout):
     assert path == checkout / "book" / "results" / "cifar10" / "tab01.json"
-    assert read_bundle("tab01", "cifar10") == BUNDLE
+    bundle = read_bundle("tab01", "cifar10")
+    assert bundle.tables == BUNDLE.tables and bundle.changed == ()
+    assert {**bundle.made, "code": {}} == MADE and "stale" not in bundle.origin
     assert [file.name for file in path.parent.iterdir()] == ["tab01.json"]
     assert "cifar10 scale on 2026-01-02, cpu, revision abc" in BUNDLE.origin
 
@@ -32,6 +59,21 @@ def test_any_edit_is_refused(path, change):
     path.write_text(text.replace(*change))
     with pytest.raises(BundleError, match="content and checksum differ"):
         read_bundle("tab01", "cifar10")
+
+
+def test_a_bundle_of_other_code_is_stale_and_says_why(path, checkout):
+    module = checkout / "privlib" / "numerics.py"
+    module.write_text('"""Numbers."""\n\nONE = 1  # said otherwise\n', encoding="utf-8")
+    assert read_bundle("tab01", "cifar10").changed == ()
+    module.write_text("ONE = 2\n", encoding="utf-8")
+    bundle = read_bundle("tab01", "cifar10")
+    assert bundle.changed == ("privlib/numerics.py",)
+    assert bundle.origin.endswith("stale: privlib/numerics.py changed since")
+    module.write_text("from privlib import types\nONE = 1\n", encoding="utf-8")
+    (checkout / "privlib" / "types.py").touch()
+    bundle = read_bundle("tab01", "cifar10")
+    assert bundle.changed == ("privlib/numerics.py", "privlib/types.py")
+    assert bundle.origin.endswith("stale: privlib/numerics.py and 1 more changed since")
 
 
 def test_a_missing_or_broken_file_is_named(path):
@@ -71,10 +113,7 @@ def test_infinity_is_not_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_what_a_notebook_keeps_says_how_it_was_made_but_not_where(checkout, monkeypatch):
-    monkeypatch.setattr("privlib.report.bundles.notebook_source", lambda asset, root: asset)
-    literal = {"seed": Parameter("seed", int, 0, "", True), "data_folder": Parameter("data_folder", str, "", "", True)}
-    monkeypatch.setattr("privlib.report.bundles.notebook_parameters", lambda source: literal)
+def test_what_a_notebook_keeps_says_how_it_was_made_but_not_where(checkout, notebook):
     namespace = {"tier": "cifar10", "seed": 3, "data_folder": "/somewhere/private", "device": "cpu"}
     path = keep("tab01", namespace, tables={"main": [{"a": 1.0}]}, inputs={"d": "00"})
     assert path == checkout / "_build" / "bundles" / "cifar10" / "tab01.json"
@@ -84,4 +123,5 @@ def test_what_a_notebook_keeps_says_how_it_was_made_but_not_where(checkout, monk
     path.rename(target)
     bundle = read_bundle("tab01", "cifar10")
     assert bundle.made["parameters"] == {"seed": 3} and bundle.made["inputs"] == {"d": "00"}
-    assert bundle.tables == {"main": [{"a": 1.0}]}
+    assert bundle.tables == {"main": [{"a": 1.0}]} and bundle.changed == ()
+    assert set(bundle.made["code"]) == {"notebooks/paper/tab01.ipynb", "privlib/numerics.py"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from privlib.pipeline.dependencies import module_closure, notebook_modules
+from privlib.report.dependencies import module_closure, notebook_modules
 
 FILES = {
     "__init__.py": "",
