@@ -50,8 +50,8 @@ class Recipe:
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("emoji", data="emoji/public", held_out="emoji/public_held_out", total_images=500_000, shift=2),
-        Recipe("tiny_imagenet", data="tiny_imagenet/public", held_out="tiny_imagenet/held_out", total_images=480_000),
+        Recipe("emoji", data="emoji/public", held_out="emoji/public_held_out", total_images=440_000, shift=2),
+        Recipe("tiny_imagenet", data="tiny_imagenet/public", held_out="tiny_imagenet/held_out", total_images=420_000),
         Recipe(
             "cifar10",
             data="cifar10/train",
