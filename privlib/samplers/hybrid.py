@@ -155,7 +155,7 @@ def reference(
         denoiser: any.
         sigmas: decreasing noise levels.
         image_shape: of one image.
-        solver: ``path.public_heun`` or ``path.public_sde``.
+        solver: ``path.public_heun``, ``path.public_ancestral`` or ``path.public_euler_maruyama``.
         count, seed, first_sample, device, observe: see the module.
     """
     started = time.perf_counter()

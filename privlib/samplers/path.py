@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 
@@ -15,6 +14,7 @@ from privlib.samplers.steps import (
     Denoiser,
     PrivateStep,
     ancestral_step,
+    euler_maruyama_step,
     heun_step,
     renoise,
 )
@@ -78,20 +78,40 @@ def public_heun(
     return x
 
 
-def public_sde(
+def public_ancestral(
     denoiser: Denoiser, x: torch.Tensor, levels: Sequence[float], start: int, noise: SampleNoise, observe: Observer
 ) -> torch.Tensor:
-    """Ancestral steps from ``levels[start]`` down the grid, then the denoised image of the last level.
+    """Ancestral steps from ``levels[start]`` down the grid, then the denoised image of the last level."""
+    return _public_steps(denoiser, x, levels, start, noise, observe, ancestral_step)
 
-    Euler-Maruyama steps would leave more noise than the denoiser is told, and a network turns that into texture.
+
+def public_euler_maruyama(
+    denoiser: Denoiser, x: torch.Tensor, levels: Sequence[float], start: int, noise: SampleNoise, observe: Observer
+) -> torch.Tensor:
+    """Euler-Maruyama steps from ``levels[start]`` down the grid, then the denoised image of the last level.
+
+    They leave more noise than the denoiser is told (``steps.euler_maruyama_noise``), and a network draws that as
+    texture: it is the paper's step to look at, not the one to make pictures with.
     """
+    return _public_steps(denoiser, x, levels, start, noise, observe, euler_maruyama_step)
+
+
+def _public_steps(
+    denoiser: Denoiser,
+    x: torch.Tensor,
+    levels: Sequence[float],
+    start: int,
+    noise: SampleNoise,
+    observe: Observer,
+    update: Callable[..., torch.Tensor],
+) -> torch.Tensor:
     last = len(levels) - 1
     x = stochastic_steps(
         lambda i: denoiser,
         x,
         levels,
         range(start, last),
-        update=ancestral_step,
+        update=update,
         noise_at=lambda i: noise.normal(Purpose.PUBLIC_STEP, i),
         observe=observe,
     )
@@ -113,7 +133,7 @@ class PublicTail:
         denoiser: public denoiser. It must not have been trained on, or chosen by, the private records: then its steps
             would not be post-processing, and the mechanism of the run would be void. This cannot be checked here.
         num_renoise_steps: T, from 0 to the number of private steps.
-        solver: ``public_heun`` or ``public_sde``.
+        solver: ``public_heun``, ``public_ancestral`` or ``public_euler_maruyama``.
     """
 
     denoiser: Denoiser
@@ -169,10 +189,7 @@ class Plan:
 
         ``sigmas[num_private_steps]`` for ancestral steps; more for Euler-Maruyama, see ``steps.euler_maruyama_noise``.
         """
-        level = self.sigmas[0]
-        for t, s in pairwise(self.sigmas[: self.num_private_steps + 1]):
-            level = self.step.noise_after(level, t, s)
-        return level
+        return self.step.noise_levels(self.sigmas[: self.num_private_steps + 1])[-1]
 
     @property
     def end_sigma(self) -> float:

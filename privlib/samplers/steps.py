@@ -8,8 +8,9 @@ charged, so that no sampler can run one and charge another.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 
@@ -108,6 +109,16 @@ class PrivateStep:
     update: Callable[..., torch.Tensor]
     gdp_mu: Callable[..., torch.Tensor]
     noise_after: Callable[[float, float, float], float]
+
+    def noise_levels(self, sigmas: Sequence[float]) -> list[float]:
+        """Noise that is in the state at each level of the grid, if it is that of the first level there.
+
+        For a denoised image that stays where it is, see ``noise_after``.
+        """
+        levels = [float(sigmas[0])]
+        for t, s in pairwise(sigmas):
+            levels.append(self.noise_after(levels[-1], float(t), float(s)))
+        return levels
 
 
 EULER_MARUYAMA = PrivateStep("Euler-Maruyama", euler_maruyama_step, reverse_sde_gdp_mu, euler_maruyama_noise)

@@ -17,13 +17,13 @@ from privlib.mechanisms import SubsampledGaussian
 from privlib.samplers import batched
 from privlib.samplers.batched import in_batches
 from privlib.samplers.hybrid import full_batch, output_wise, per_step, reference
-from privlib.samplers.path import Plan, PublicTail, public_sde
+from privlib.samplers.path import Plan, PublicTail, public_ancestral
 from privlib.samplers.steps import ANCESTRAL
 from privlib.types import Adjacency
 from tests.samplers.oracles import GaussianData, ProvedSums, Sums
 
 LEVELS = (4.0, 2.0, 1.0, 0.5)
-PLAN = Plan(LEVELS, 2, tail=PublicTail(GaussianData(), 1, public_sde))
+PLAN = Plan(LEVELS, 2, tail=PublicTail(GaussianData(), 1, public_ancestral))
 
 
 class Stops(ProvedSums):

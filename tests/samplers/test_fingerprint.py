@@ -15,7 +15,7 @@ import torch
 from privlib.samplers import fingerprint
 from privlib.samplers.fingerprint import code_checksum, describe
 from privlib.samplers.hybrid import output_wise
-from privlib.samplers.path import Plan, PublicTail, public_heun, public_sde
+from privlib.samplers.path import Plan, PublicTail, public_ancestral, public_heun
 from privlib.samplers.steps import ANCESTRAL, EULER_MARUYAMA
 from privlib.types import Adjacency
 from tests.samplers.oracles import GaussianData, ProvedSums, Sums
@@ -55,11 +55,11 @@ DIFFERENT = [
     torch.zeros(2), torch.zeros(2, dtype=torch.float64), torch.zeros(1, 2), torch.ones(2), torch.zeros(0),
     torch.tensor([True]), torch.tensor([1], dtype=torch.uint8), np.zeros(2), np.zeros((0, 3)), np.ones(2),
     Card("a", 1), Card("a", 2), GaussianData(0.3), GaussianData(0.4), Sums(), ProvedSums(), ProvedSums(seed=1),
-    module(), module("b"), module(weight=2.0), module(training=True), public_heun, public_sde,
+    module(), module("b"), module(weight=2.0), module(training=True), public_heun, public_ancestral,
     EULER_MARUYAMA, ANCESTRAL,
     sampler(), sampler(ProvedSums(scale=2.0)), sampler(sigmas=(2.0, 1.1)), sampler(step=ANCESTRAL), sampler(q=0.25),
     sampler(tail=PublicTail(GaussianData())), sampler(tail=PublicTail(GaussianData(), 1)),
-    sampler(tail=PublicTail(GaussianData(), 0, public_sde)), sampler(tail=PublicTail(module())),
+    sampler(tail=PublicTail(GaussianData(), 0, public_ancestral)), sampler(tail=PublicTail(module())),
 ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from privlib.accounting.certified import epsilon_interval
 from privlib.mechanisms import Composition, SubsampledGaussian
 from privlib.samplers.hybrid import full_batch, output_wise, per_step, reference
 from privlib.samplers.noise import Purpose, SampleNoise
-from privlib.samplers.path import Plan, PublicTail, public_heun, public_sde
+from privlib.samplers.path import Plan, PublicTail, public_ancestral, public_heun
 from privlib.samplers.runs import Run
 from privlib.samplers.steps import ANCESTRAL, EULER_MARUYAMA
 from privlib.schedules import edm_sigmas, num_block_steps
@@ -76,7 +76,7 @@ def by_hand(sampler, private: Sums, plan: Plan, public: GaussianData, *, sample:
 
 @SAMPLERS
 @pytest.mark.parametrize("step", [EULER_MARUYAMA, ANCESTRAL], ids=lambda step: step.name)
-@pytest.mark.parametrize("solver", [public_heun, public_sde], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("solver", [public_heun, public_ancestral], ids=lambda f: f.__name__)
 def test_samplers_do_what_the_algorithm_says(sampler, step, solver) -> None:
     private, public = Sums(), GaussianData()
     plan = Plan(LEVELS, 3, step, PublicTail(public, 2, solver))
@@ -92,7 +92,7 @@ def test_samplers_do_what_the_algorithm_says(sampler, step, solver) -> None:
 @given(cuts=st.lists(st.integers(1, 7), max_size=4), seed=st.integers(0, 2**64 - 1), step=st.sampled_from([EULER_MARUYAMA, ANCESTRAL]))  # fmt: skip # noqa: E501
 def test_samples_do_not_depend_on_the_batch(sampler, cuts: list[int], seed: int, step) -> None:
     """Eight samples at once or in any parts: the same bits."""
-    private, plan = ProvedSums(), Plan(LEVELS, 3, step, PublicTail(GaussianData(), 1, public_sde))
+    private, plan = ProvedSums(), Plan(LEVELS, 3, step, PublicTail(GaussianData(), 1, public_ancestral))
     whole = draw(sampler, private, plan, count=8, seed=seed).images
     edges = sorted({0, 8, *cuts})
     parts = [
@@ -234,7 +234,7 @@ def test_observer_sees_every_evaluation(sampler) -> None:
 
 
 def test_settings_and_time() -> None:
-    plan = Plan(LEVELS, 3, ANCESTRAL, PublicTail(GaussianData(), 2, public_sde))
+    plan = Plan(LEVELS, 3, ANCESTRAL, PublicTail(GaussianData(), 2, public_ancestral))
     run = draw(per_step, ProvedSums(), plan)
     assert run.settings == {
         "sampler": "per-step",
@@ -243,7 +243,7 @@ def test_settings_and_time() -> None:
         "handoff_sigma": 0.5,
         "handoff_noise": 0.5,
         "num_renoise_steps": 2,
-        "solver": "public_sde",
+        "solver": "public_ancestral",
         "sampling_probability": Q,
         "seed": 7,
     }
@@ -255,7 +255,7 @@ def test_settings_and_time() -> None:
 
 def test_reference_is_the_solver_alone_and_promises_nothing() -> None:
     public = GaussianData()
-    for solver in (public_heun, public_sde):
+    for solver in (public_heun, public_ancestral):
         run = reference(public, LEVELS, image_shape=(2, 2), count=2, seed=7, first_sample=1, solver=solver)
         noise = SampleNoise(7, range(1, 3), (2, 2))
         x = 4.0 * noise.normal(Purpose.INITIAL)

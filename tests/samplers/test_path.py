@@ -9,7 +9,16 @@ import pytest
 import torch
 
 from privlib.samplers.noise import Purpose, SampleNoise
-from privlib.samplers.path import Plan, PublicTail, denoise, private_steps, public_heun, public_sde, public_tail
+from privlib.samplers.path import (
+    Plan,
+    PublicTail,
+    denoise,
+    private_steps,
+    public_ancestral,
+    public_euler_maruyama,
+    public_heun,
+    public_tail,
+)
 from privlib.samplers.steps import ANCESTRAL, EULER_MARUYAMA
 from privlib.schedules import edm_sigmas
 from tests.samplers.oracles import GaussianData, ProvedSums, Sums
@@ -92,12 +101,13 @@ def test_heun_tail_follows_the_ode() -> None:
     torch.testing.assert_close(result, data.ode(x, levels[0], 0.0), rtol=0.0, atol=1e-3)
 
 
-def test_sde_tail_has_the_law_of_the_data() -> None:
+@pytest.mark.parametrize("solver", [public_ancestral, public_euler_maruyama], ids=lambda f: f.__name__)
+def test_stochastic_tail_has_the_law_of_the_data(solver) -> None:
     """Gaussian data N(0.3, 0.25): on a fine grid the samples must have that mean and variance."""
     data, levels = GaussianData(0.3, 0.25), edm_sigmas(300, sigma_max=20.0).tolist()
     noise = SampleNoise(1, range(20), (1000,))
     x = levels[0] * noise.normal(Purpose.INITIAL)
-    result = public_sde(data, x, levels, 0, noise, lambda *seen: None)
+    result = solver(data, x, levels, 0, noise, lambda *seen: None)
     assert float(result.mean()) == pytest.approx(0.3, abs=5 * 0.5 / 20_000**0.5 + 0.005)
     assert float(result.var()) == pytest.approx(0.25, abs=5 * 0.25 * (2 / 20_000) ** 0.5 + 0.01)
 
