@@ -27,15 +27,16 @@
 # %% tags=["parameters"]
 private_data = "emoji/private"  # private records, a name that privlib.data.load accepts
 public_data = "emoji/public"  # public images, another such name
+public_denoisers = ["posterior mean", "emoji"]  # each "posterior mean" (of the public images) or the name of shipped weights
 reference_data = "emoji/private"  # images that samples are compared with, another such name
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
 nominal_records = 3000  # public number that stands for the number of private records, at least 1
 num_public = 0  # public images that are used, a random choice; 0 for all
 num_reference = 0  # reference images that are used, a random choice; 0 for all
-num_samples = 240  # samples of each design, more than twice the number of components
-num_steps = 39  # levels of the EDM grid, a whole number of at least 2
-last_sigma = 1.0  # level at which sampling stops and the estimate is taken, above 0
-handoff_sigma = 4.0  # private steps start at levels of at least this; below it the public posterior has settled
+num_samples = 160  # samples of each design, more than twice the number of components
+num_steps = 39  # levels of the EDM grid of the private steps, a whole number of at least 2
+handoff_sigma = 4.0  # private steps start at levels of at least this; below it the posterior of the public images has settled
+num_tail_steps = 12  # public Heun steps from the hand-off to zero, at least 2
 block_size = 25  # expected number of records in the block of the clipped design, at least 1
 block_clip = 1.0  # norm of a contribution in the clipped design, above 0
 population_clips = [0.01]  # norms of a contribution in the population shift, each from 1e-6 to 1
@@ -63,20 +64,23 @@ from privlib.accounting.certified import epsilon_interval
 from privlib.data import load
 from privlib.data.images import to_bytes
 from privlib.denoisers.anchors import PublicAnchor
+from privlib.denoisers.checkpoints import load_denoiser, read_card
 from privlib.denoisers.clipped import ClippedDenoiser
 from privlib.denoisers.groups import PublicGroups
 from privlib.denoisers.population import PopulationDenoiser
-from privlib.denoisers.released import release_counts
+from privlib.denoisers.released import ReweightedDenoiser, release_counts
 from privlib.denoisers.tilted import GroupDenoiser
 from privlib.metrics.features import efficientnet_lite0
 from privlib.metrics.frechet import frechet_estimate
 from privlib.numerics import choose_device
 from privlib.report import bundles
 from privlib.samplers.hybrid import full_batch, output_wise
-from privlib.samplers.path import Plan, PublicTail, public_sde
+from privlib.samplers.path import Plan, PublicTail
+from privlib.samplers.steps import ANCESTRAL
 from privlib.schedules import edm_sigmas
 from privlib.types import Adjacency, Interval
 
+POSTERIOR = "posterior mean"
 figures.use_style()
 where = choose_device(device)
 
@@ -93,25 +97,23 @@ private_features = target_features if private_data == reference_data else extrac
 groups = PublicGroups(public_features, num_groups, seed=seed)
 private_counts = groups.counts(private_features)
 
-anchor = PublicAnchor(public)
-sigmas = [level for level in edm_sigmas(num_steps).tolist() if level >= last_sigma]
-num_private = min(sum(level >= handoff_sigma for level in sigmas), len(sigmas) - 1)
-plan = Plan(sigmas, num_private, tail=PublicTail(anchor, solver=public_sde))
+grid = edm_sigmas(num_steps).tolist()
+num_private = sum(level >= handoff_sigma for level in grid)
+tail_levels = edm_sigmas(num_tail_steps, sigma_max=grid[num_private], sigma_min=0.02).tolist()
 settings = {"count": num_samples, "seed": seed, "device": where}
 
+
 # %% tags=["hide-input"]
-results, pictures = [], {}
-
-
 def small(images):
     """Images averaged over squares of four by four pixels, as rows: the control that knows no features."""
     return torch.nn.functional.avg_pool2d(images, 4).flatten(1)
 
 
 target_pixels = small(target.unit())
+results, pictures = [], {name: {} for name in public_denoisers}
 
 
-def judge(design, setting, run, mechanism, *, once=False):
+def judge(public_denoiser, design, setting, run, mechanism, *, once=False):
     """Record a design: distance of its samples from the reference, and epsilon for each number of outputs."""
     estimate = frechet_estimate(extractor(run.images.float()), target_features, components=components, seed=seed)
     on_pixels = frechet_estimate(small(run.images), target_pixels, components=components, seed=seed)
@@ -121,6 +123,7 @@ def judge(design, setting, run, mechanism, *, once=False):
         epsilons[f"epsilon, {count:,}"] = 0.0 if charged is None else epsilon_interval(charged, delta).upper
     results.append(
         {
+            "public denoiser": public_denoiser,
             "design": design,
             "setting": setting,
             "distance": estimate.value,
@@ -131,34 +134,44 @@ def judge(design, setting, run, mechanism, *, once=False):
             **epsilons,
         }
     )
-    pictures[f"{design}, {setting}" if setting else design] = (
+    pictures[public_denoiser][f"{design}, {setting}" if setting else design] = (
         to_bytes(run.images[:12].cpu()).permute(0, 2, 3, 1).numpy()
     )
 
 
-judge("public only", "", full_batch(anchor, plan, **settings), None)
+for name in public_denoisers:
+    denoiser = PublicAnchor(public) if name == POSTERIOR else load_denoiser(name).to(where)
+    plan = Plan([*grid[:num_private], *tail_levels], num_private, ANCESTRAL, PublicTail(denoiser))
 
-clipped = ClippedDenoiser(private, anchor, public_weight=block_size, clip=block_clip)
-run = output_wise(clipped, plan, sampling_probability=block_size / nominal_records, **settings)
-judge("clipped block", f"B = {block_size}, C = {block_clip:g}", run, run.mechanism)
+    anchor = PublicAnchor(public, denoiser=denoiser)
+    run = full_batch(anchor, plan, **settings)
+    judge(name, "public only", "", run, None)
 
-for clip in population_clips:
-    population = PopulationDenoiser(
-        private, public, anchor, nominal_records=nominal_records, clip=clip, bandwidth=bandwidth
-    )
-    run = full_batch(population, plan, **settings)
-    judge("population shift", f"C = {clip:g}", run, run.mechanism)
+    clipped = ClippedDenoiser(private, anchor, public_weight=block_size, clip=block_clip)
+    run = output_wise(clipped, plan, sampling_probability=block_size / nominal_records, **settings)
+    judge(name, "clipped block", f"B = {block_size}, C = {block_clip:g}", run, run.mechanism)
 
-for clip in group_clips:
-    tilted = GroupDenoiser(private_counts, groups, public, nominal_records=nominal_records, clip=clip)
-    run = full_batch(tilted, plan, **settings)
-    judge("group tilt", f"C = {clip:g}", run, run.mechanism)
+    for clip in population_clips:
+        population = PopulationDenoiser(
+            private, public, denoiser, nominal_records=nominal_records, clip=clip, bandwidth=bandwidth
+        )
+        run = full_batch(population, plan, **settings)
+        judge(name, "population shift", f"C = {clip:g}", run, run.mechanism)
 
-for mu in released_mus:
-    released = release_counts(private_counts, noise_multiplier=1.0 / mu, generator=torch.Generator().manual_seed(seed))
-    reweighted = PublicAnchor(public, weights=released.image_weights(groups))
-    run = full_batch(reweighted, replace(plan, tail=PublicTail(reweighted, solver=public_sde)), **settings)
-    judge("released counts", rf"mu = {mu:g}", run, released.mechanism, once=True)
+    for clip in group_clips:
+        tilted = GroupDenoiser(
+            private_counts, groups, public, nominal_records=nominal_records, clip=clip, denoiser=denoiser
+        )
+        run = full_batch(tilted, plan, **settings)
+        judge(name, "group tilt", f"C = {clip:g}", run, run.mechanism)
+
+    for mu in released_mus:
+        released = release_counts(
+            private_counts, noise_multiplier=1.0 / mu, generator=torch.Generator().manual_seed(seed)
+        )
+        reweighted = ReweightedDenoiser(denoiser, public, weights=released.image_weights(groups))
+        run = full_batch(reweighted, plan, **settings)
+        judge(name, "released counts", f"mu = {mu:g}", run, released.mechanism, once=True)
 
 table = pd.DataFrame(results)
 
@@ -195,8 +208,10 @@ def draw(rows, count, axes):
     axes.legend(fontsize=9)
 
 
-figure, axes = plt.subplots(figsize=figures.SINGLE)
-draw(table, counts[-1], axes)
+figure, panels = plt.subplots(1, len(public_denoisers), figsize=figures.DOUBLE, squeeze=False)
+for (name, rows), axes in zip(table.groupby("public denoiser", sort=False), panels[0], strict=True):
+    draw(rows, counts[-1], axes)
+    axes.set_title(f"public denoiser: {name}")
 plt.show()
 
 
@@ -206,6 +221,7 @@ def in_words(rows, counts):
     names = [f"{row.design}, {row.setting}" if row.setting else row.design for row in rows.itertuples()]
     return pd.DataFrame(
         {
+            "public denoiser": rows["public denoiser"],
             "design": names,
             "distance": rows.extrapolated,
             "95 % interval": [Interval(row.low, row.high) for row in rows.itertuples()],
@@ -233,13 +249,14 @@ report.privacy_statement(
 )
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Grid of samples, one design in each row, the same initial noise down each column. All samples are sharp pictures of the public kind; which of them appear changes from design to design."}}
-figures.image_grid(
-    [list(row) for row in pictures.values()],
-    rows=list(pictures),
-    columns=[""] * 12,
-    title="Samples of each design, the same noise in a column",
-)
-plt.show()
+for name, rows in pictures.items():
+    figures.image_grid(
+        [list(row) for row in rows.values()],
+        rows=list(rows),
+        columns=[""] * 12,
+        title=f"Samples of each design, public denoiser: {name}",
+    )
+    plt.show()
 
 # %% [markdown]
 # With this few samples the intervals are wide and overlap: the page shows how the designs are compared and what each costs, and
@@ -255,13 +272,20 @@ plt.show()
 if tier != "cifar10":
     bundle = bundles.read_bundle("bounded_denoisers", "cifar10")
     real = pd.DataFrame(bundle.tables["designs"])
-    figure, panels = plt.subplots(1, 3, figsize=figures.TRIPLE, sharex=True, sharey=True)
-    for count, axes in zip((1_000, 10_000, 50_000), panels, strict=True):
-        draw(real, count, axes)
-        axes.set(ylabel="", title=f"{count:,} outputs", xlabel=r"certified $\varepsilon$")
-        axes.get_legend().set_visible(False)
-    panels[0].set(ylabel="distance to CIFAR-10 test images")
-    panels[-1].legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    by_denoiser = real.groupby("public denoiser", sort=False)
+    figure, panels = plt.subplots(
+        len(by_denoiser), 3, figsize=(figures.TRIPLE[0], 3.0 * len(by_denoiser)), sharex=True, sharey="row", squeeze=False
+    )
+    for (name, rows), line in zip(by_denoiser, panels, strict=True):
+        for count, axes in zip((1_000, 10_000, 50_000), line, strict=True):
+            draw(rows, count, axes)
+            axes.set(ylabel="", xlabel="")
+            axes.get_legend().set_visible(False)
+        line[0].set(ylabel=f"distance, {name}")
+    for count, top, bottom in zip((1_000, 10_000, 50_000), panels[0], panels[-1], strict=True):
+        top.set(title=f"{count:,} outputs")
+        bottom.set(xlabel=r"certified $\varepsilon$")
+    panels[0, -1].legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     plt.show()
 
 # %% tags=["hide-input"]
@@ -305,6 +329,7 @@ if tier != "cifar10":
 
 # %% tags=["hide-input"]
 inputs = {data.name: data.sha256 for data in (private, public, target)}
+inputs |= {f"weights/{name}": read_card(name)["sha256"] for name in public_denoisers if name != POSTERIOR}
 if tier == "cifar10":
     bundles.keep("bounded_denoisers", globals(), tables={"designs": results}, inputs=inputs)
 

@@ -18,7 +18,8 @@
 
 # %% tags=["parameters"]
 private_data = "emoji/private"  # private records, a name that privlib.data.load accepts
-public_data = "emoji/public"  # public images for the third panel, another such name
+public_data = "emoji/public"  # public images around which the third panel clips, another such name
+public_weights = "emoji"  # neural denoiser of its public steps, a name that load_denoiser accepts
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
 batch_size = 25  # expected number of records in a block, at least 2
 num_steps = 39  # levels of the EDM grid, a whole number of at least 12
@@ -42,12 +43,13 @@ from privlib.accounting.certified import epsilon_interval
 from privlib.data import load
 from privlib.data.images import to_bytes
 from privlib.denoisers.anchors import PublicAnchor
+from privlib.denoisers.checkpoints import load_denoiser, read_card
 from privlib.denoisers.clipped import ClippedDenoiser
 from privlib.denoisers.empirical import EmpiricalDenoiser
 from privlib.mechanisms import block_mechanism, per_step_composition, reverse_sde_gdp_mu
 from privlib.numerics import choose_device
 from privlib.samplers.hybrid import output_wise, per_step
-from privlib.samplers.path import Plan, PublicTail, public_sde
+from privlib.samplers.path import Plan, PublicTail
 from privlib.samplers.trajectory import Trajectory
 from privlib.schedules import edm_sigmas, num_block_steps
 from privlib.types import Adjacency
@@ -62,7 +64,8 @@ plan = Plan(sigmas, num_steps - 1)
 softmax = EmpiricalDenoiser(private)
 anchor = PublicAnchor(public)
 clipped = ClippedDenoiser(private, anchor, public_weight=batch_size, clip=1.0, beta=beta)
-hybrid = Plan(sigmas, num_block_steps(percent / 100, num_steps), tail=PublicTail(anchor, solver=public_sde))
+tail = PublicTail(load_denoiser(public_weights).to(where))
+hybrid = Plan(sigmas, num_block_steps(percent / 100, num_steps), tail=tail)
 settings = {"sampling_probability": sampling_probability, "count": num_samples, "seed": seed, "device": where}
 
 
@@ -104,10 +107,11 @@ show(fresh, "(b) per-step: a fresh block at each step")
 # with no guarantee, whatever an accountant says; see {doc}`/book/accounting`.
 #
 # A denoiser that keeps the promise $\Delta = 1/\beta$ looks different. Below, each record's contribution is clipped to norm 1
-# around a public posterior mean; the norm of an image is about fifty. The private steps end at the hand-off, public steps follow, and what
-# emerges is a *public* image. {doc}`bounded_denoisers` asks how much better one can do.
+# around a public posterior mean; the norm of an image is about fifty. The private steps end at the hand-off, and the public neural denoiser
+# ({doc}`public_denoisers`) does the rest: this is the hybrid sampler of the paper, with a bound that is proved. What emerges looks like a
+# *public* image. {doc}`bounded_denoisers` asks how much better one can do.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Grid of small images from the same initial noise with the clipped denoiser. Every row settles on one picture, which comes from the public images."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Grid of small images from the same initial noise with the clipped denoiser. Every row settles on one picture of the public kind, finished by the neural denoiser."}}
 show(bounded, "(c) output-wise, contributions clipped to norm 1: with a proof")
 
 # %% [markdown]
@@ -173,7 +177,7 @@ report.privacy_statement(
     delta=delta,
     adjacency=Adjacency.ADD_OR_REMOVE_ONE,
     sampling=f"panel (c): output-wise Poisson blocks, probability {batch_size}/{len(private):,}, {hybrid.num_private_steps} private steps, "
-    "public tail",
+    "public neural tail",
     count=num_samples,
     accountant="certified interval by Laplace inversion",
     kind="certified interval",
@@ -191,4 +195,6 @@ report.claims(
 )
 
 # %% tags=["hide-input"]
-report.footer("fig02_subsampling", globals(), inputs={data.name: data.sha256 for data in (private, public)})
+inputs = {data.name: data.sha256 for data in (private, public)}
+inputs[f"weights/{public_weights}"] = read_card(public_weights)["sha256"]
+report.footer("fig02_subsampling", globals(), inputs=inputs)
