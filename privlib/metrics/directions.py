@@ -62,7 +62,7 @@ def implied_distance(cosine: Interval, sigma: float, dimension: int) -> Interval
 
     Args:
         cosine: interval within (0, 1].
-        sigma: noise level.
+        sigma: noise that is in the state; after Euler-Maruyama steps more than its level (``euler_maruyama_noise``).
         dimension: d, pixels times channels.
 
     Raises:

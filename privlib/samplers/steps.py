@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from privlib.mechanisms import ancestral_gdp_mu, reverse_sde_gdp_mu
+from privlib.numerics import check_sigmas
 
 Denoiser = Callable[[torch.Tensor, torch.Tensor | float], torch.Tensor]
 
@@ -29,6 +30,33 @@ def euler_maruyama_step(
     """
     _check_down(t, s)
     return x + (2.0 * (t - s) / t) * (denoised - x) + math.sqrt(2.0 * t * (t - s)) * noise
+
+
+def euler_maruyama_noise(sigmas: object) -> torch.Tensor:
+    r"""Noise that Euler-Maruyama steps leave in the state: more than its level says, the more the coarser the grid.
+
+    Around a denoised image E that stays the same, the variance of each coordinate of x - E follows
+
+    .. math:: v_{i+1} = \Bigl(1 - \frac{2 (t_i - t_{i+1})}{t_i}\Bigr)^2 v_i + 2 t_i (t_i - t_{i+1}),
+              \qquad v_0 = t_0^2,
+
+    where :math:`t^2` is meant. The excess is of first order: if t falls by the same share :math:`\delta` in each step,
+    :math:`v / t^2` tends to :math:`1 / (1 - 1.5\, \delta)`.
+
+    Args:
+        sigmas: decreasing noise levels.
+
+    Returns:
+        :math:`\sqrt{v_i}`, float64, one for each level.
+
+    Raises:
+        ValueError: a bad grid.
+    """
+    levels = check_sigmas(sigmas).tolist()
+    variances = [levels[0] ** 2]
+    for t, s in zip(levels, levels[1:], strict=False):
+        variances.append((1.0 - 2.0 * (t - s) / t) ** 2 * variances[-1] + 2.0 * t * (t - s))
+    return torch.tensor(variances, dtype=torch.float64).sqrt()
 
 
 def ancestral_step(x: torch.Tensor, denoised: torch.Tensor, t: float, s: float, *, noise: torch.Tensor) -> torch.Tensor:
