@@ -67,3 +67,23 @@ def num_block_steps(fraction: float, num_steps: int) -> int:
     # Percentages are decimal fractions: 0.55 * 40 must give 22, not 23, so binary dust is taken off before the ceiling.
     steps = math.ceil(round(fraction * num_steps, 9))
     return min(max(steps, 1), num_steps - 1)
+
+
+def log_snr(sigmas: torch.Tensor) -> torch.Tensor:
+    r"""The paper's axis of Figure 1: :math:`\log \mathrm{SNR}`, with :math:`\mathrm{SNR} = 1 / (4 \sigma^2)`.
+
+    That is the variance of the data over that of the noise if the data have variance 1/4, as EDM assumes.
+
+    Args:
+        sigmas: noise levels, positive, any shape.
+
+    Returns:
+        natural logarithms, float64, the shape of ``sigmas``; rising as the noise falls.
+
+    Raises:
+        ValueError: a level that is not positive and finite.
+    """
+    levels = sigmas.to(torch.float64)
+    if not bool((torch.isfinite(levels) & (levels > 0.0)).all()):
+        raise ValueError(f"sigmas must lie in (0, inf), got {sigmas.tolist()}")
+    return -math.log(4.0) - 2.0 * levels.log()

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privlib.schedules import edm_sigmas, num_block_steps
+from privlib.schedules import edm_sigmas, log_snr, num_block_steps
 
 
 def test_formula_and_ends() -> None:
@@ -67,3 +67,16 @@ def test_bad_grid(arguments: dict, name: str) -> None:
 def test_bad_fraction(fraction: float) -> None:
     with pytest.raises(ValueError, match=r"fraction .*\(0, 1\]"):
         num_block_steps(fraction, 39)
+
+
+def test_log_snr_of_table_4() -> None:
+    levels = edm_sigmas(50)[[0, 16, 23, 28, 32, 35]]
+    printed = torch.tensor([-10.2, -6.0, -3.8, -1.9, -0.2, 1.3], dtype=torch.float64)
+    assert float((log_snr(levels) - printed).abs().max()) <= 0.05
+    assert float(log_snr(torch.tensor(0.5))) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.0, -1.0, float("nan"), float("inf")])
+def test_log_snr_of_no_level(level: float) -> None:
+    with pytest.raises(ValueError, match=r"sigmas must lie in \(0, inf\)"):
+        log_snr(torch.tensor([1.0, level]))

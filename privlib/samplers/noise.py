@@ -48,6 +48,7 @@ class Purpose(enum.IntEnum):
     PRIVATE_STEP = 2
     RENOISE = 3
     PUBLIC_STEP = 4
+    REDRAWN_STEP = 5
 
 
 @dataclass(frozen=True)
