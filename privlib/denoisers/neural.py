@@ -2,6 +2,7 @@ r"""Neural denoisers: EDM preconditioning around a network that sees inputs and 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass
 
 import torch
@@ -51,7 +52,10 @@ class UNetConfig:
 
 def build_unet(config: UNetConfig) -> torch.nn.Module:
     """The network of ``config`` with fresh weights from torch's global generator."""
-    from diffusers import UNet2DModel  # takes seconds to import; reading a config does not need it
+    with warnings.catch_warnings():
+        # tqdm, which comes along, misses its widgets in a notebook; no page shows a bar.
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        from diffusers import UNet2DModel  # takes seconds to import; reading a config does not need it
 
     folded = config.image_shape[0] * config.patch**2
     return UNet2DModel(
