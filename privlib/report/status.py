@@ -113,7 +113,8 @@ def _status(claim: Claim, value: Value) -> Status:
     if value is None or claim.kind == "scale":
         return Status.NOT_RUN
     if claim.kind == "trend":
-        return _TREND_STATUSES[value]
+        excused = value is Trend.FAILS and claim.explained is not None
+        return Status.EXPLAINED if excused else _TREND_STATUSES[value]
     if agrees(claim, value):
         return Status.MATCH
     if claim.residual is not None and relative_difference(claim, value) > claim.residual:

@@ -59,6 +59,10 @@ def test_every_kind_has_its_statuses():
     verdicts = {Trend.HOLDS: "trend holds", Trend.FAILS: "trend fails", Trend.UNRESOLVED: "not resolved at this scale"}
     for verdict, status in verdicts.items():
         assert evaluate([trend], {"t.1.x": verdict}, tier="embedded") == {"t.1.x": status}
+    known = claim("mu grows", kind="trend", explained="why")
+    assert evaluate([known], {"t.1.x": False}, tier="embedded") == {"t.1.x": Status.EXPLAINED}
+    assert evaluate([known], {"t.1.x": True}, tier="embedded") == {"t.1.x": Status.TREND_HOLDS}
+    assert evaluate([known], {"t.1.x": Trend.UNRESOLVED}, tier="embedded") == {"t.1.x": Status.UNRESOLVED}
     with pytest.raises(ValueError, match="needs a number"):
         evaluate([claim()], {"t.1.x": Trend.HOLDS}, tier="embedded")
     assert {Status.DIFFERS, Status.TREND_FAILS} == FAILURES
