@@ -7,15 +7,25 @@ posterior mean under the reweighted images,
 .. math:: E_\omega(x, \sigma) = \frac{\sum_j \omega_j k_j y_j}{\sum_j \omega_j k_j},\qquad
     k_j = e^{-\lVert x - y_j\rVert^2 / (2 \sigma^2)}.
 
+A neural public denoiser D that generalizes beyond those images is moved by what the weights change (Bayes' rule: if D
+is the posterior mean under a density p, then ``D + sigma^2 grad log r`` is that under ``p r``, where r is a function of
+the noisy image),
+
+.. math:: D(x, \sigma) + E_\omega(x, \sigma) - E_1(x, \sigma)
+    = D(x, \sigma) + \sigma^2 \nabla_x \log \frac{\sum_j \omega_j k_j}{\sum_j k_j} .
+
 This is the competitor that every mechanism paid at sampling time has to beat.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 
+from privlib.data.images import ImageSet
+from privlib.denoisers.anchors import PublicAnchor
 from privlib.denoisers.groups import PublicGroups
 from privlib.mechanisms import SubsampledGaussian
 from privlib.numerics import check_positive
@@ -68,3 +78,32 @@ def release_counts(counts: torch.Tensor, *, noise_multiplier: float, generator: 
     return ReleasedCounts(
         counts.to(torch.float64) + noise_multiplier * noise, SubsampledGaussian(1.0 / noise_multiplier)
     )
+
+
+class ReweightedDenoiser:
+    """A public denoiser moved toward reweighted public images: ``D + E_omega - E_1``, see the module.
+
+    The two posterior means tell groups apart as long as the noise covers several images. Below that level they name one
+    image each, the nearest and the nearest with a positive weight, and the difference stops being an estimate of
+    anything: hand over to ``denoiser`` alone before.
+
+    Args:
+        denoiser: public denoiser D.
+        images: public images, shape (m, *event).
+        weights: of the images, shape (m,), from ``ReleasedCounts.image_weights``; see ``PublicAnchor``.
+    """
+
+    def __init__(
+        self,
+        denoiser: Callable[[torch.Tensor, torch.Tensor | float], torch.Tensor],
+        images: torch.Tensor | ImageSet,
+        *,
+        weights: torch.Tensor,
+    ) -> None:
+        self._denoiser = denoiser
+        self._reweighted, self._plain = PublicAnchor(images, weights=weights), PublicAnchor(images)
+        self.image_shape = self._plain.image_shape
+
+    def __call__(self, x: torch.Tensor, sigma: torch.Tensor | float) -> torch.Tensor:
+        """Denoise; cost of D and of two posterior means over the images."""
+        return self._denoiser(x, sigma) + self._reweighted(x, sigma) - self._plain(x, sigma)

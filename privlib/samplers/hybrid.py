@@ -185,6 +185,7 @@ def _run(
         "step": plan.step.name,
         "num_private_steps": plan.num_private_steps,
         "handoff_sigma": plan.sigmas[plan.num_private_steps],
+        "handoff_noise": plan.handoff_noise,
         "num_renoise_steps": 0 if plan.tail is None else plan.tail.num_renoise_steps,
         "solver": None if plan.tail is None else plan.tail.solver.__name__,
         "sampling_probability": sampling_probability,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 
@@ -13,7 +14,7 @@ from privlib.samplers.steps import (
     EULER_MARUYAMA,
     Denoiser,
     PrivateStep,
-    euler_maruyama_step,
+    ancestral_step,
     heun_step,
     renoise,
 )
@@ -120,14 +121,17 @@ class CoarseHeun:
 def public_sde(
     denoiser: Denoiser, x: torch.Tensor, levels: Sequence[float], start: int, noise: SampleNoise, observe: Observer
 ) -> torch.Tensor:
-    """Euler-Maruyama steps from ``levels[start]`` down the grid, then the denoised image of the last level."""
+    """Ancestral steps from ``levels[start]`` down the grid, then the denoised image of the last level.
+
+    Euler-Maruyama steps would leave more noise than the denoiser is told, and a network turns that into texture.
+    """
     last = len(levels) - 1
     x = stochastic_steps(
         lambda i: denoiser,
         x,
         levels,
         range(start, last),
-        update=euler_maruyama_step,
+        update=ancestral_step,
         noise_at=lambda i: noise.normal(Purpose.PUBLIC_STEP, i),
         observe=observe,
     )
@@ -140,9 +144,10 @@ def public_sde(
 class PublicTail:
     """What follows the private steps, free of charge: re-noising, then public steps to a clean image.
 
-    After k private steps the state is at ``sigmas[k]``. Noise is added up to ``sigmas[k - num_renoise_steps]``, in one
-    go, and the public steps start there. The paper names "T public re-noising steps from t0 to t1" without the formula;
-    that they are T levels of the grid, as in SDEdit (Meng et al. 2022), is inferred.
+    After k private steps the state has noise of ``Plan.handoff_noise``, and the public steps start there, not at
+    ``sigmas[k]``. With re-noising, noise is added up to ``sigmas[k - num_renoise_steps]``, in one go, and the public
+    steps start there. The paper names "T public re-noising steps from t0 to t1" without the formula; that they are T
+    levels of the grid, as in SDEdit (Meng et al. 2022), is inferred.
 
     Attributes:
         denoiser: public denoiser. It must not have been trained on, or chosen by, the private records: then its steps
@@ -172,7 +177,8 @@ class Plan:
         adjacency: neighbouring relation that is charged.
 
     Raises:
-        ValueError: a bad grid, ``num_private_steps`` outside its range, more levels of re-noising than private steps.
+        ValueError: a bad grid, ``num_private_steps`` outside its range, more levels of re-noising than private steps,
+            or re-noising to a level below the noise that is there.
     """
 
     sigmas: tuple[float, ...]
@@ -190,11 +196,28 @@ class Plan:
             raise ValueError(
                 f"num_renoise_steps must lie in 0..num_private_steps = {steps}, got {self.tail.num_renoise_steps}"
             )
+        start = steps if self.tail is None else steps - self.tail.num_renoise_steps
+        if start < steps and self.handoff_noise > self.sigmas[start]:
+            raise ValueError(
+                f"num_renoise_steps = {self.tail.num_renoise_steps} leads to level {self.sigmas[start]:.4g}, but steps "
+                f"this coarse leave noise of {self.handoff_noise:.4g}: take more, a finer grid or ANCESTRAL steps"
+            )
+
+    @property
+    def handoff_noise(self) -> float:
+        """Noise level that the state has after the private steps, for a denoised image that stays where it is.
+
+        ``sigmas[num_private_steps]`` for ancestral steps; more for Euler-Maruyama, see ``steps.euler_maruyama_noise``.
+        """
+        level = self.sigmas[0]
+        for t, s in pairwise(self.sigmas[: self.num_private_steps + 1]):
+            level = self.step.noise_after(level, t, s)
+        return level
 
     @property
     def end_sigma(self) -> float:
-        """Noise level that is left in the images: 0 after a tail, else the level of the hand-off."""
-        return self.sigmas[self.num_private_steps] if self.tail is None else 0.0
+        """Noise level that is left in the images: 0 after a tail, else ``handoff_noise``."""
+        return self.handoff_noise if self.tail is None else 0.0
 
     def gdp_mus(self, private: object) -> list[float] | None:
         """GDP parameter of each private step, from ``private.sensitivity`` at the levels where it is evaluated.
@@ -226,7 +249,8 @@ def public_tail(plan: Plan, x: torch.Tensor, noise: SampleNoise, observe: Observ
     """From the hand-off to the clean image; ``x`` as it is if the plan has no tail."""
     if plan.tail is None:
         return x
-    start = plan.num_private_steps - plan.tail.num_renoise_steps
-    if plan.tail.num_renoise_steps:
-        x = renoise(x, plan.sigmas[plan.num_private_steps], plan.sigmas[start], noise=noise.normal(Purpose.RENOISE))
-    return plan.tail.solver(plan.tail.denoiser, x, plan.sigmas, start, noise, observe)
+    levels, start = list(plan.sigmas), plan.num_private_steps - plan.tail.num_renoise_steps
+    if plan.handoff_noise < levels[start]:
+        x = renoise(x, plan.handoff_noise, levels[start], noise=noise.normal(Purpose.RENOISE))
+    levels[start] = max(levels[start], plan.handoff_noise)
+    return plan.tail.solver(plan.tail.denoiser, x, levels, start, noise, observe)

@@ -19,7 +19,7 @@ class Run:
         mechanism: what the images were released by, or None if the denoiser has no proved sensitivity: then there is no
             guarantee, and accountants refuse it. Computed from the levels, the sensitivities and the sampling
             probability that were used, and from the number of images.
-        sigma: noise level that is left in the images: 0 after a public tail, else the level of the hand-off.
+        sigma: noise level that is left in the images: 0 after a public tail, else ``Plan.handoff_noise``.
         settings: how it was made, as plain values for a page.
         seconds: wall time of the sampling.
 

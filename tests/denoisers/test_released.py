@@ -8,7 +8,7 @@ from scipy import stats
 
 from privlib.denoisers.anchors import PublicAnchor
 from privlib.denoisers.groups import PublicGroups
-from privlib.denoisers.released import ReleasedCounts, release_counts
+from privlib.denoisers.released import ReleasedCounts, ReweightedDenoiser, release_counts
 from privlib.mechanisms import SubsampledGaussian
 from privlib.types import Adjacency
 
@@ -63,3 +63,28 @@ def test_nothing_to_weigh(values):
 def test_bad_arguments(counts, multiplier, message):
     with pytest.raises(ValueError, match=message):
         release_counts(counts, noise_multiplier=multiplier, generator=torch.Generator())
+
+
+def test_a_denoiser_of_the_images_becomes_that_of_the_reweighted_images():
+    images = torch.rand(6, 1, 4, 4, generator=torch.Generator().manual_seed(1)) * 2 - 1
+    weights = torch.tensor([0.4, 0.3, 0.1, 0.0, 0.2, 0.0], dtype=torch.float64)
+    x = images.double() + 0.7 * torch.randn(6, 1, 4, 4, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    moved = ReweightedDenoiser(PublicAnchor(images), images, weights=weights)
+    torch.testing.assert_close(moved(x, 0.7), PublicAnchor(images, weights=weights)(x, 0.7))
+
+
+def test_a_denoiser_of_blurred_images_moves_to_the_reweighted_mixture():
+    """The density behind D is wider than the images; with noise much wider still, the move is the exact one."""
+    images = torch.rand(5, 8, generator=torch.Generator().manual_seed(3), dtype=torch.float64) * 2 - 1
+    weights = torch.tensor([0.5, 0.2, 0.1, 0.1, 0.1], dtype=torch.float64)
+    x, sigma, blur = torch.randn(40, 8, generator=torch.Generator().manual_seed(4), dtype=torch.float64), 1.5, 0.05
+    total = math.hypot(sigma, blur)
+
+    def oracle(prior, noisy):
+        mean = torch.softmax(prior.log() - torch.cdist(noisy, images).square() / (2 * total**2), 1) @ images
+        return mean + (blur / total) ** 2 * (noisy - mean)  # posterior mean of a mixture of blurred points
+
+    plain = torch.full((5,), 0.2, dtype=torch.float64)
+    moved = ReweightedDenoiser(lambda noisy, _: oracle(plain, noisy), images, weights=weights)(x, sigma)
+    moves = (oracle(weights, x) - oracle(plain, x)).norm(dim=1)
+    assert float(((moved - oracle(weights, x)).norm(dim=1) / moves).max()) < 4 * (blur / sigma) ** 2

@@ -55,7 +55,7 @@ def test_private_steps_are_observed_from_pure_noise_to_the_hand_off() -> None:
 @pytest.mark.parametrize("num_renoise_steps", [0, 1, 2])
 def test_tail_starts_where_the_renoising_leads(num_renoise_steps: int) -> None:
     noise, seen, data = SampleNoise(2, range(3), (2,)), Recorder(), GaussianData()
-    plan = Plan(LEVELS, 2, tail=PublicTail(data, num_renoise_steps))
+    plan = Plan(LEVELS, 2, ANCESTRAL, tail=PublicTail(data, num_renoise_steps))
     x = torch.ones(3, 2, dtype=torch.float64)
     result = public_tail(plan, x, noise, seen)
     assert seen.indices == list(range(2 - num_renoise_steps, 4))
@@ -85,6 +85,29 @@ def test_a_coarse_tail_outside_its_range_is_refused(arguments: tuple, message: s
     x = torch.ones(1, 2, dtype=torch.float64)
     with pytest.raises(ValueError, match=message):
         CoarseHeun(*arguments)(GaussianData(), x, LEVELS, 1, SampleNoise(2, range(1), (2,)), Recorder())
+
+
+def test_tail_starts_at_the_noise_that_euler_maruyama_leaves() -> None:
+    """Steps of ratio 3/4 from pure noise: the private denoiser says 0, so the state is noise of a known level."""
+    levels = [4.0 * 0.75**i for i in range(30)]
+    noise, seen = SampleNoise(3, range(20), (1000,)), Recorder()
+    plan = Plan(levels, 20, tail=PublicTail(lambda x, sigma: 0.0 * x))
+    x = private_steps(plan, lambda i: lambda state, sigma: 0.0 * state, noise)
+    assert plan.handoff_noise == pytest.approx(float(x.std()), rel=5 / math.sqrt(2 * x.numel()))
+    assert plan.handoff_noise == pytest.approx(levels[20] * math.sqrt(2 / (3 * 0.75 - 1)), rel=1e-3)
+    public_tail(plan, x, noise, seen)
+    assert seen.sigmas == [plan.handoff_noise, *levels[21:]] and torch.equal(seen.states[0], x)
+    again, shown = dataclasses.replace(plan, tail=PublicTail(plan.tail.denoiser, 3)), Recorder()
+    public_tail(again, x, noise, shown)
+    assert shown.sigmas == levels[17:]
+    assert float(shown.states[0].std()) == pytest.approx(levels[17], rel=5 / math.sqrt(2 * x.numel()))
+
+
+@pytest.mark.parametrize(("step", "expected"), [(EULER_MARUYAMA, 2.0), (ANCESTRAL, 1.0)], ids=("em", "ancestral"))
+def test_noise_at_the_hand_off_by_hand(step, expected: float) -> None:
+    # Halving: Euler-Maruyama drops the state and draws noise of variance 2 * 2 * 1 on the way from 2 to 1.
+    plan = Plan(LEVELS, 2, step)
+    assert plan.handoff_noise == pytest.approx(expected, rel=1e-14) and plan.end_sigma == plan.handoff_noise
 
 
 def test_no_tail_leaves_the_state_alone() -> None:
@@ -124,7 +147,7 @@ def test_gdp_mus_take_the_sensitivity_where_the_denoiser_is_evaluated() -> None:
 def test_plan_is_a_frozen_value() -> None:
     plan = Plan(torch.tensor(LEVELS), 2)
     assert plan == Plan(list(LEVELS), 2) and plan.sigmas == LEVELS and hash(plan) == hash(Plan(LEVELS, 2))
-    assert plan.end_sigma == 1.0 and dataclasses.replace(plan, tail=PublicTail(GaussianData())).end_sigma == 0.0
+    assert plan.end_sigma == 2.0 and dataclasses.replace(plan, tail=PublicTail(GaussianData())).end_sigma == 0.0
 
 
 @pytest.mark.parametrize("steps", [0, 4, -1, 1.0, True])
@@ -138,6 +161,8 @@ def test_bad_plans() -> None:
         Plan((1.0, 2.0), 1)
     with pytest.raises(ValueError, match=r"num_renoise_steps must lie in 0..num_private_steps = 2, got 3"):
         Plan(LEVELS, 2, tail=PublicTail(GaussianData(), 3))
+    with pytest.raises(ValueError, match=r"num_renoise_steps = 1 leads to level 1, but steps .* leave noise of 1.74"):
+        Plan((4.0, 2.0, 1.0, 0.2), 3, tail=PublicTail(GaussianData(), 1))
     for steps in (-1, 0.5):
         with pytest.raises(ValueError, match="num_renoise_steps"):
             PublicTail(GaussianData(), steps)

@@ -66,6 +66,13 @@ def test_ancestral_step_is_exact_for_one_image(t: float, ratio: float) -> None:
     assert state**2 * t**2 + noise**2 == pytest.approx(s**2, rel=1e-12)
 
 
+@PRIVATE_STEPS
+@given(t=st.floats(0.01, 100.0), ratio=st.floats(0.01, 0.99), level=st.floats(0.0, 200.0))
+def test_noise_after_a_step_is_what_its_coefficients_say(step, t: float, ratio: float, level: float) -> None:
+    state, _, noise = coefficients(step, t, t * ratio)
+    assert step.noise_after(level, t, t * ratio) == pytest.approx(math.hypot(state * level, noise), rel=1e-12)
+
+
 def chain_moments(step, data: GaussianData, sigmas: list[float]) -> tuple[float, float]:
     """Mean and variance of a coordinate after all steps from N(0, sigmas[0]^2), by recursion."""
     mean, variance = 0.0, sigmas[0] ** 2

@@ -43,13 +43,13 @@ def test_a_bounded_run_is_charged_what_is_reported() -> None:
 
 @pytest.mark.parametrize("private", [ProvedSums(), Sums()], ids=lambda p: type(p).__name__)
 def test_shared_kept_and_plain_runs_are_the_same(tmp_path, private) -> None:
-    levels = (4.0, 2.0, 1.0, 0.5)
+    levels = [4.0 * 0.8**i for i in range(8)]
     plans = plans_of(levels, Setting(25, 0, 2), Setting(50, 1, 2), Setting(75, 0, 2), Setting(75, 2, 2))
     settings = {"num_records": 6, "num_samples": 5, "at_once": 2, "seed": 3}
     shared = draw_settings(private, plans, **settings)
     kept = draw_settings(private, plans, **settings, folder=tmp_path)
     again = draw_settings(private, plans, **settings, folder=tmp_path)
-    assert [plan.num_private_steps for plan in plans.values()] == [1, 2, 3, 3]
+    assert [plan.num_private_steps for plan in plans.values()] == [2, 4, 6, 6]
     for setting, plan in plans.items():
         plain = output_wise(private, plan, sampling_probability=2 / 6, count=5, seed=3)
         for runs in (shared, kept, again):

@@ -6,6 +6,7 @@ import torch
 
 from privlib.samplers.hybrid import full_batch
 from privlib.samplers.path import Plan, PublicTail
+from privlib.samplers.steps import ANCESTRAL
 from privlib.samplers.trajectory import Trajectory
 from tests.samplers.oracles import GaussianData, ProvedSums
 
@@ -14,7 +15,7 @@ LEVELS = (4.0, 2.0, 1.0, 0.5)
 
 def test_a_path_holds_every_state_and_estimate() -> None:
     private, public, path = ProvedSums(), GaussianData(), Trajectory()
-    run = full_batch(private, Plan(LEVELS, 2, tail=PublicTail(public)), count=3, seed=1, observe=path)
+    run = full_batch(private, Plan(LEVELS, 2, ANCESTRAL, tail=PublicTail(public)), count=3, seed=1, observe=path)
     assert path.sigmas == [4.0, 2.0, 1.0, 0.5]
     assert path.states.shape == path.denoised.shape == (4, 3, 2, 2)
     for i, denoiser in enumerate((private, private, public, public)):
