@@ -186,7 +186,7 @@ def in_words(rows):
     """The choices as a table for readers."""
     return pd.DataFrame(
         {
-            "C": list(rows.clip),
+            "C": list(rows["clip"]),
             "beta": list(rows.beta),
             "B": [int(size) for size in rows.batch],
             "private steps": [int(steps) for steps in rows.steps],

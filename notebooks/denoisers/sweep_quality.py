@@ -202,7 +202,9 @@ report.table(
 # %% [markdown]
 # ## Table 3
 #
-# A large $\beta$ keeps the private sum small, and the sample stays with the public images; a small one overshoots.
+# A large $\beta$ keeps the private sum small, and the sample stays with the public images; a small one exaggerates it. In this design a public posterior mean
+# carries the picture whatever $\beta$ is. So $\beta$ can do far less here than in the printed column, which says that the sum of the paper's denoiser has to
+# carry the picture by itself (inferred).
 
 
 # %% tags=["hide-input"]

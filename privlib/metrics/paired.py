@@ -7,7 +7,7 @@ say, and it is the one that decides whether a trend is more than chance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 
@@ -44,15 +44,15 @@ class PairedDistances:
         num_samples: in each set.
     """
 
-    extrapolated: Mapping[str, float]
-    bootstrap: Mapping[str, torch.Tensor] = field(repr=False)
+    extrapolated: Mapping[Hashable, float]
+    bootstrap: Mapping[Hashable, torch.Tensor] = field(repr=False)
     num_samples: int
 
-    def distance(self, name: str, *, confidence: float = 0.95) -> Estimated:
+    def distance(self, name: Hashable, *, confidence: float = 0.95) -> Estimated:
         """The distance of one set."""
         return _interval(self.extrapolated[name], self.bootstrap[name], confidence)
 
-    def difference(self, first: str, second: str, *, confidence: float = 0.95) -> Estimated:
+    def difference(self, first: Hashable, second: Hashable, *, confidence: float = 0.95) -> Estimated:
         """Distance of ``first`` minus that of ``second``; the interval is that of the difference itself."""
         value = self.extrapolated[first] - self.extrapolated[second]
         return _interval(value, self.bootstrap[first] - self.bootstrap[second], confidence)
@@ -66,7 +66,7 @@ def _interval(value: float, resampled: torch.Tensor, confidence: float) -> Estim
 
 
 def paired_distances(
-    sets: Mapping[str, torch.Tensor],
+    sets: Mapping[Hashable, torch.Tensor],
     reference: torch.Tensor,
     *,
     num_bootstrap: int = 200,
@@ -94,7 +94,7 @@ def paired_distances(
     """
     if not sets:
         raise ValueError("sets must hold at least one set of features, got none")
-    features = {name: check_features(name, rows) for name, rows in sets.items()}
+    features = {name: check_features(str(name), rows) for name, rows in sets.items()}
     population = check_features("reference", reference)
     shapes = {tuple(rows.shape) for rows in features.values()}
     if len(shapes) > 1 or population.shape[1] != next(iter(shapes))[1]:

@@ -7,13 +7,13 @@ them (Bonferroni), so that looking at many does not turn chance into a finding.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from privlib.metrics.paired import PairedDistances
 from privlib.types import Trend
 
 
-def falls(distances: PairedDistances, names: Sequence[str], *, confidence: float = 0.95) -> Trend:
+def falls(distances: PairedDistances, names: Sequence[Hashable], *, confidence: float = 0.95) -> Trend:
     """Whether the distance falls along ``names``.
 
     It holds if the last distance is below the first beyond the sampling error and no neighbour rises beyond it; it
@@ -32,7 +32,7 @@ def falls(distances: PairedDistances, names: Sequence[str], *, confidence: float
     return Trend.HOLDS if changes[names[0], names[-1]].upper < 0.0 else Trend.UNRESOLVED
 
 
-def has_inner_minimum(distances: PairedDistances, names: Sequence[str], *, confidence: float = 0.95) -> Trend:
+def has_inner_minimum(distances: PairedDistances, names: Sequence[Hashable], *, confidence: float = 0.95) -> Trend:
     """Whether the distance is least strictly inside ``names``.
 
     It holds if one inner distance is below both ends beyond the sampling error; it fails if one end is below every
