@@ -197,7 +197,7 @@ def draw(rows, panel, keys, axes):
     designs = (SOFTMAX, CLIPPED, CONTROL) if panel == "a" else (SOFTMAX, CLIPPED)
     for design, colour, marker, style in zip(designs, figures.PALETTE, "os^", ("-", "--", ":"), strict=False):
         indexed = rows[rows.design == design].set_index(["percent", "renoise", "batch"])
-        points = indexed.loc[[tuple(key) for key in keys]].reset_index()
+        points = indexed.loc[keys].reset_index()
         across = points.renoise if panel == "b" else points.epsilon_reported
         bars = [points.distance - points.low, points.high - points.distance]
         axes.errorbar(
@@ -214,23 +214,24 @@ def draw(rows, panel, keys, axes):
         axes.margins(x=0.15)
 
 
-def draw_all(rows, panels):
+def draw_all(rows, points):
+    """The panels; ``points`` names panel, percent, renoise and batch of every point."""
     figure, all_axes = plt.subplots(1, 3, figsize=figures.TRIPLE, sharey=True)
-    for (panel, keys), axes, what in zip(
-        panels.items(), all_axes, ("hand-off", "re-noising", "block size"), strict=True
-    ):
-        draw(rows, panel, keys, axes)
-        axes.set_title(f"({panel}) {what}")
+    titles = ("hand-off", "re-noising", "block size")
+    for (panel, keys), axes, title in zip(points.groupby("panel"), all_axes, titles, strict=True):
+        draw(rows, panel, list(zip(keys.percent, keys.renoise, keys.batch, strict=True)), axes)
+        axes.set_title(f"({panel}) {title}")
     all_axes[0].set(ylabel="distance to the private images")
     figure.legend(*all_axes[0].get_legend_handles_labels(), fontsize=9, loc="outside right center")
     plt.show()
 
 
-keys_of = {
-    panel: [(setting.percent, setting.num_renoise_steps, setting.batch_size) for setting in panels[panel]]
+points_of = [
+    {"panel": panel, "percent": setting.percent, "renoise": setting.num_renoise_steps, "batch": setting.batch_size}
     for panel in panels
-}
-draw_all(table, keys_of)
+    for setting in panels[panel]
+]
+draw_all(table, pd.DataFrame(points_of))
 
 
 # %% tags=["hide-input"]
@@ -366,24 +367,15 @@ rising = [epsilon_of(setting) for setting in panels["a"]]
 real = None
 if tier != "cifar10" and bundles.bundle_path("fig03_tradeoffs", "cifar10").is_file():
     bundle = bundles.read_bundle("fig03_tradeoffs", "cifar10")
-    real = pd.DataFrame(bundle.tables["points"])
-    made = bundle.made["parameters"]
-    middle = made["percents"][1]
-    draw_all(
-        real,
-        {
-            "a": [(share, num_renoise_steps, batch_size) for share in made["percents"]],
-            "b": [(made["percents"][0], steps, batch_size) for steps in made["renoise_steps"]],
-            "c": [(middle, num_renoise_steps, size) for size in made["batch_sizes"]],
-        },
-    )
+    real, (made,) = pd.DataFrame(bundle.tables["points"]), bundle.tables["run"]
+    draw_all(real, pd.DataFrame(bundle.tables["panels"]))
 
 # %% tags=["hide-input"]
 if real is not None:
     report.table(
         in_words(real),
         f"Every point on CIFAR-10 (JPEG copy), {bundle.origin}: {made['num_samples']:,} samples each, {made['components']} components; epsilon at "
-        f"delta = {delta:g} for {made['count']:,} outputs, add or remove one record, q = B/{made['nominal_records']:,}",
+        f"delta = {made['delta']:g} for {made['count']:,} outputs, add or remove one record, q = B/{made['nominal_records']:,}",
         digits=3,
     )
     report.table(with_interval(pd.DataFrame(bundle.tables["trends"])), f"Trends on CIFAR-10, {bundle.origin}", digits=3)
@@ -396,9 +388,10 @@ if real is not None:
 # %% tags=["hide-input"]
 inputs = {data.name: data.sha256 for data in (private, public, target)} | {weights: read_card(weights)["sha256"]}
 if tier == "cifar10":
-    bundles.keep(
-        "fig03_tradeoffs", globals(), tables={"points": rows, "trends": trend_rows, "gains": gains}, inputs=inputs
-    )
+    made = {"num_samples": num_samples, "components": components, "count": count, "delta": delta}
+    tables = {"points": rows, "panels": points_of, "trends": trend_rows, "gains": gains}
+    tables["run"] = [made | {"nominal_records": nominal_records}]
+    bundles.keep("fig03_tradeoffs", globals(), tables=tables, inputs=inputs)
 
 # %% tags=["hide-input"]
 report.claims(
