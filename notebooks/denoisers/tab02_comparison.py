@@ -140,7 +140,7 @@ report.privacy_statement(
 # %% tags=["hide-input"]
 if bundles.bundle_path("fig03_tradeoffs", "cifar10").is_file():
     hybrid = bundles.read_bundle("fig03_tradeoffs", "cifar10")
-    points = pd.DataFrame(hybrid.tables["points"])
+    points, (made,) = pd.DataFrame(hybrid.tables["points"]), hybrid.tables["run"]
     report.table(
         pd.DataFrame(
             {
@@ -152,7 +152,7 @@ if bundles.bundle_path("fig03_tradeoffs", "cifar10").is_file():
                 "95 % interval": [Interval(row.low, row.high) for row in points.itertuples()],
             }
         ),
-        f"The hybrid sampler of Figure 3 on CIFAR-10, {hybrid.origin}; epsilon at delta = 1e-5 for {hybrid.made['parameters']['count']:,} outputs, add or "
+        f"The hybrid sampler of Figure 3 on CIFAR-10, {hybrid.origin}; epsilon at delta = {made['delta']:g} for {made['count']:,} outputs, add or "
         "remove one record. A dash: nothing is proved",
         digits=3,
     )
