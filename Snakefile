@@ -5,9 +5,10 @@
 #   snakemake -c2 check                                           fail if a printed number or trend has moved
 #   snakemake --executor slurm -j 20 book                         the same graph elsewhere, with an executor plugin
 #
-# A notebook runs again when it, its parameters in the profile, a privlib module it imports (directly or not), its claims
-# file or the lock file has changed. GPU notebooks ask for the resource `gpu`: give `--resources gpu=1` to share one.
+# A notebook runs again when it, its parameters in the profile, a privlib module it imports (directly or not), a claims
+# file or bundle that it names or the lock file has changed. A profile can take a notebook apart into jobs (`scatter`). GPU notebooks ask for the resource `gpu`: give `--resources gpu=1` to share one.
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -55,9 +56,20 @@ def assets_of(modules):
     return [file for module in modules for file in ASSETS.get(module, [])]
 
 
+def named_in(notebook, *patterns):
+    """Ledger files or bundles of the notebook itself and of every other asset that its text names."""
+    words = {notebook.stem, *re.findall(r"\w+", (ROOT / notebook).read_text(encoding="utf-8"))}
+    return [file for file in sources(*patterns) if Path(file).stem in words]
+
+
 def modules(*names):
     """Files of privlib modules and of all that they import: what a step of the pipeline depends on."""
     return [str(path.relative_to(ROOT)) for path in module_closure(names, ROOT)]
+
+
+def given(part):
+    """Parameters of a part as arguments of privlib.pipeline.run."""
+    return " ".join(f"-p {name} {shlex.quote(repr(value))}" for name, value in part.items())
 
 
 localrules: book, check
@@ -71,6 +83,31 @@ rule book:
 
 for asset, notebook in NOTEBOOKS.items():
     used = [str(path.relative_to(ROOT)) for path in notebook_modules(ROOT / notebook, ROOT)]
+    done = []  # results of the parts that the profile takes this notebook apart into
+
+    for number, part in enumerate(profile.settings(asset).parts()):
+        done.append(f"_build/parts/{PROFILE}/{asset}/{number}.json")
+
+        rule:
+            name: f"{asset}_{number}"
+            input:
+                notebook=str(notebook),
+                modules=used,
+                assets=assets_of(used),
+                lock="requirements.lock",
+            output:
+                notebook=f"_build/parts/{PROFILE}/{asset}/{number}/{asset}.ipynb",
+                results=done[-1],
+            params:
+                profile=PROFILE_FILE,
+                part=given(part),
+                parameters=json.dumps([profile.tier, profile.settings(asset).parameters], sort_keys=True),
+            threads: profile.settings(asset).threads
+            resources:
+                gpu=profile.settings(asset).gpu,
+            shell:
+                PYTHON + " -m privlib.pipeline.run {input.notebook:q} {output.notebook:q} --results {output.results:q}"
+                " --profile {params.profile:q} --threads {threads} {params.part}"
 
     rule:
         name: asset
@@ -78,8 +115,9 @@ for asset, notebook in NOTEBOOKS.items():
             notebook=str(notebook),
             modules=used,
             assets=assets_of(used),
-            claims=sources(f"book/claims/{asset}.yml"),
-            bundles=sources(f"book/results/*/{asset}.json"),
+            claims=named_in(notebook, "book/claims/*.yml"),
+            bundles=named_in(notebook, "book/results/*/*.json"),
+            parts=done,
             lock="requirements.lock",
         output:
             notebook=EXECUTED[asset],

@@ -18,6 +18,14 @@ class Adjacency(enum.Enum):
     REPLACE_ONE = "replace_one"
 
 
+class Trend(enum.Enum):
+    """What a measurement with a sampling error says about an inequality that a paper states or implies."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    UNRESOLVED = "not resolved"
+
+
 @dataclass(frozen=True)
 class Interval:
     """A closed interval that contains the exact value; both ends are proved, neither is an estimate.

@@ -36,7 +36,7 @@ num_reference = 0  # reference images that are used, a random choice; 0 for all
 num_samples = 160  # samples of each design, more than twice the number of components
 num_steps = 39  # levels of the EDM grid of the private steps, a whole number of at least 2
 handoff_sigma = 4.0  # private steps start at levels of at least this; below it the posterior of the public images has settled
-num_tail_steps = 12  # public Heun steps from the hand-off to zero, at least 2
+num_tail_levels = 12  # levels of the public tail, on a grid of its own, at least 2
 block_size = 25  # expected number of records in the block of the clipped design, at least 1
 block_clip = 1.0  # norm of a contribution in the clipped design, above 0
 population_clips = [0.01]  # norms of a contribution in the population shift, each from 1e-6 to 1
@@ -75,7 +75,7 @@ from privlib.metrics.frechet import frechet_estimate
 from privlib.numerics import choose_device
 from privlib.report import bundles
 from privlib.samplers.hybrid import full_batch, output_wise
-from privlib.samplers.path import Plan, PublicTail
+from privlib.samplers.path import CoarseHeun, Plan, PublicTail
 from privlib.samplers.steps import ANCESTRAL
 from privlib.schedules import edm_sigmas
 from privlib.types import Adjacency, Interval
@@ -99,7 +99,6 @@ private_counts = groups.counts(private_features)
 
 grid = edm_sigmas(num_steps).tolist()
 num_private = sum(level >= handoff_sigma for level in grid)
-tail_levels = edm_sigmas(num_tail_steps, sigma_max=grid[num_private], sigma_min=0.02).tolist()
 settings = {"count": num_samples, "seed": seed, "device": where}
 
 
@@ -141,7 +140,7 @@ def judge(public_denoiser, design, setting, run, mechanism, *, once=False):
 
 for name in public_denoisers:
     denoiser = PublicAnchor(public) if name == POSTERIOR else load_denoiser(name).to(where)
-    plan = Plan([*grid[:num_private], *tail_levels], num_private, ANCESTRAL, PublicTail(denoiser))
+    plan = Plan(grid, num_private, ANCESTRAL, PublicTail(denoiser, solver=CoarseHeun(num_tail_levels)))
 
     anchor = PublicAnchor(public, denoiser=denoiser)
     run = full_batch(anchor, plan, **settings)

@@ -97,6 +97,10 @@ def smallest_beta(mechanism: SubsampledGaussian, epsilon: float, delta: float, *
     return high
 
 
+def _single_lower(mechanism: SubsampledGaussian, delta: float) -> float:
+    return epsilon_interval(replace(mechanism, count=1), delta).lower
+
+
 def _upper(mechanism: SubsampledGaussian, delta: float, tolerance: float) -> float:
     return epsilon_interval(mechanism, delta, tolerance=tolerance).upper
 
@@ -111,6 +115,9 @@ def _largest(
     def meets(value: int) -> bool:
         # The Renyi bound is proved too, and takes milliseconds where few outputs make the exact bracket slow.
         mechanism = build(value)
+        # One of the outputs costs no more than all, and its closed form holds out where epsilon is astronomical.
+        if _single_lower(mechanism, delta) > epsilon:
+            return False
         return rdp_epsilon(mechanism, delta) <= epsilon or _upper(mechanism, delta, tolerance) <= epsilon
 
     if not meets(1):

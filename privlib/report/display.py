@@ -13,7 +13,7 @@ from IPython.display import display
 from privlib.report.ledger import Claim, load_claims
 from privlib.report.markup import Cell, claim_cell, html_details, html_table, status_cell, text_table
 from privlib.report.status import RESULTS_MIME, Status, Value, evaluate
-from privlib.types import Adjacency, Interval
+from privlib.types import Adjacency, Interval, Trend
 
 if TYPE_CHECKING:  # pandas is slow to import, and whoever passes a frame has it already
     import pandas as pd
@@ -32,7 +32,7 @@ def claims(asset: str, values: Mapping[str, Value], *, tier: str) -> None:
 
     Args:
         asset: name of the notebook and of its ledger file ``book/claims/<asset>.yml``.
-        values: reproduced value by claim id: a number, True or False for a trend, None for not computed.
+        values: reproduced value by claim id: a number; True, False or a Trend for a trend; None for not computed.
         tier: scale of the run: "smoke", "embedded", "cifar10" or "paper".
 
     Raises:
@@ -130,6 +130,8 @@ def _framed(html: str) -> str:
 def _plain(value: Value) -> float | bool | str | None:
     if value is None:
         return None
+    if isinstance(value, Trend):
+        return value.value
     if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
         return number if math.isfinite(number) else str(number)
@@ -139,7 +141,7 @@ def _plain(value: Value) -> float | bool | str | None:
 def _claim_row(claim: Claim, value: Value, status: Status) -> list[Cell]:
     reproduced, difference = "\N{EN DASH}", "\N{EN DASH}"
     if claim.kind == "trend" and value is not None:
-        reproduced = "holds" if value else "does not hold"
+        reproduced = (value if isinstance(value, Trend) else Trend.HOLDS if value else Trend.FAILS).value
     elif value is not None:
         number = float(value)
         # Three digits more than printed show how near to a rounding edge the value is.

@@ -36,7 +36,7 @@ class Claim:
             (comparable only under the paper profile).
         why: what the number is compared with and why it is of this kind.
         unexplained: what was tried where the number does not match and nobody knows why; else None.
-        explained: why the number does not match, where that is known; else None.
+        explained: why the number does not match or the trend fails, where that is known; else None.
         residual: largest relative difference that ``unexplained`` or ``explained`` covers; None covers any.
     """
 
@@ -151,8 +151,10 @@ def _claim(path: Path, data: dict, entry: object) -> Claim:
             raise LedgerError(f"{where}: residual must be a relative difference above 0 (5.0e-4), got {residual!r}")
         if not notes:
             raise LedgerError(f"{where}: residual only goes with unexplained or explained")
-    if notes and entry["kind"] != "exact":
-        raise LedgerError(f"{where}: {notes[0]} only goes with kind exact")
+    if notes and entry["kind"] != "exact" and (entry["kind"], notes[0]) != ("trend", "explained"):
+        raise LedgerError(f"{where}: {notes[0]} only goes with kind exact, explained also with kind trend")
+    if residual is not None and entry["kind"] == "trend":
+        raise LedgerError(f"{where}: residual only goes with kind exact")
     return Claim(
         id=entry["id"],
         asset=data["asset"],

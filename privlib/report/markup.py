@@ -15,6 +15,7 @@ _SIGNS = {
     Status.TREND_HOLDS: ("ok", "\N{CHECK MARK}"),
     Status.EXPLAINED: ("note", "\N{NOT EQUAL TO}"),
     Status.UNEXPLAINED: ("note", "?"),
+    Status.UNRESOLVED: ("none", "~"),
     Status.NOT_RUN: ("none", "\N{EN DASH}"),
     Status.DIFFERS: ("bad", "\N{NOT EQUAL TO}"),
     Status.TREND_FAILS: ("bad", "\N{BALLOT X}"),

@@ -11,6 +11,7 @@ from numbers import Real
 import numpy as np
 
 from privlib.report.ledger import Claim
+from privlib.types import Trend
 
 #: MIME type under which a notebook publishes {"asset", "tier", "values", "statuses"} for the pipeline.
 RESULTS_MIME = "application/vnd.privlib.results+json"
@@ -18,8 +19,8 @@ RESULTS_MIME = "application/vnd.privlib.results+json"
 #: Scales a notebook can run at; see ``notebooks/profiles``.
 TIERS = ("smoke", "embedded", "cifar10", "paper")
 
-#: What a notebook may record for a claim: a number, a truth value for a trend, or nothing.
-Value = float | bool | None
+#: What a notebook may record for a claim: a number, a truth value or a verdict for a trend, or nothing.
+Value = float | bool | Trend | None
 
 
 class Status(enum.StrEnum):
@@ -29,6 +30,7 @@ class Status(enum.StrEnum):
     TREND_HOLDS = "trend holds"
     EXPLAINED = "differs, explained"
     UNEXPLAINED = "unexplained"
+    UNRESOLVED = "not resolved at this scale"
     NOT_RUN = "not run at this scale"
     DIFFERS = "differs"
     TREND_FAILS = "trend fails"
@@ -36,6 +38,12 @@ class Status(enum.StrEnum):
 
 #: Statuses that fail the check of a build: a number or a trend has moved.
 FAILURES = frozenset({Status.DIFFERS, Status.TREND_FAILS})
+
+_TREND_STATUSES = {
+    Trend.HOLDS: Status.TREND_HOLDS,
+    Trend.FAILS: Status.TREND_FAILS,
+    Trend.UNRESOLVED: Status.UNRESOLVED,
+}
 
 
 def agrees(claim: Claim, value: float) -> bool:
@@ -62,7 +70,8 @@ def evaluate(claims: Iterable[Claim], values: Mapping[str, Value], *, tier: str)
 
     Args:
         claims: the claims of one asset.
-        values: reproduced value by claim id; None or absent means not computed.
+        values: reproduced value by claim id; None or absent means not computed. A trend that is measured from samples
+            is a ``Trend``: smaller than its sampling error, it is neither met nor refuted.
         tier: scale of the run, one of ``TIERS``.
 
     A ``scale`` claim stays "not run" whatever its value: no notebook computes at the paper's scale yet, and a value
@@ -90,9 +99,11 @@ def _checked(claim: Claim, value: Value) -> Value:
         return None
     is_bool = isinstance(value, (bool, np.bool_))
     if claim.kind == "trend":
+        if isinstance(value, Trend):
+            return value
         if not is_bool:
-            raise ValueError(f"values: {claim.id} is a trend and needs True or False, got {value!r}")
-        return bool(value)
+            raise ValueError(f"values: {claim.id} is a trend and needs True, False or a Trend, got {value!r}")
+        return Trend.HOLDS if value else Trend.FAILS
     if is_bool or not isinstance(value, Real):
         raise ValueError(f"values: {claim.id} needs a number, got {value!r}")
     return float(value)
@@ -102,7 +113,8 @@ def _status(claim: Claim, value: Value) -> Status:
     if value is None or claim.kind == "scale":
         return Status.NOT_RUN
     if claim.kind == "trend":
-        return Status.TREND_HOLDS if value else Status.TREND_FAILS
+        excused = value is Trend.FAILS and claim.explained is not None
+        return Status.EXPLAINED if excused else _TREND_STATUSES[value]
     if agrees(claim, value):
         return Status.MATCH
     if claim.residual is not None and relative_difference(claim, value) > claim.residual:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from privlib.numerics import check_count, check_sigmas
+from privlib.numerics import check_count, check_positive, check_sigmas
 from privlib.samplers.noise import Purpose, SampleNoise
 from privlib.samplers.steps import (
     EULER_MARUYAMA,
@@ -18,6 +18,7 @@ from privlib.samplers.steps import (
     heun_step,
     renoise,
 )
+from privlib.schedules import edm_sigmas
 from privlib.types import Adjacency
 
 #: Called before every step with its index on the grid, the noise level, the state and the denoiser's output there.
@@ -78,6 +79,45 @@ def public_heun(
     return x
 
 
+@dataclass(frozen=True)
+class CoarseHeun:
+    """``public_heun`` on a grid of its own, for tails that have to be cheap: 2 ``num_levels`` - 1 evaluations.
+
+    The levels are those of ``schedules.edm_sigmas`` from the level where the tail starts down to ``sigma_min``, however
+    many levels of the plan's grid lie between; from there the denoised image is taken.
+
+    Attributes:
+        num_levels: at least 2.
+        sigma_min: last level, below every level that a tail can start from.
+
+    Raises:
+        ValueError: a value outside its range, ``sigma_min`` when the tail starts.
+    """
+
+    num_levels: int
+    sigma_min: float = 0.02
+
+    def __post_init__(self) -> None:
+        check_count(self.num_levels, "num_levels", minimum=2)
+        check_positive("sigma_min", self.sigma_min)
+
+    @property
+    def __name__(self) -> str:
+        return f"public_heun, {self.num_levels} levels down to {self.sigma_min:g}"
+
+    def __call__(
+        self,
+        denoiser: Denoiser,
+        x: torch.Tensor,
+        levels: Sequence[float],
+        start: int,
+        noise: SampleNoise,
+        observe: Observer,
+    ) -> torch.Tensor:
+        own = edm_sigmas(self.num_levels, sigma_min=self.sigma_min, sigma_max=levels[start]).tolist()
+        return public_heun(denoiser, x, own, 0, noise, observe)
+
+
 def public_ancestral(
     denoiser: Denoiser, x: torch.Tensor, levels: Sequence[float], start: int, noise: SampleNoise, observe: Observer
 ) -> torch.Tensor:
@@ -133,7 +173,7 @@ class PublicTail:
         denoiser: public denoiser. It must not have been trained on, or chosen by, the private records: then its steps
             would not be post-processing, and the mechanism of the run would be void. This cannot be checked here.
         num_renoise_steps: T, from 0 to the number of private steps.
-        solver: ``public_heun``, ``public_ancestral`` or ``public_euler_maruyama``.
+        solver: ``public_heun``, ``public_ancestral``, ``public_euler_maruyama`` or a ``CoarseHeun``.
     """
 
     denoiser: Denoiser

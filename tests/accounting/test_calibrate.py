@@ -6,7 +6,7 @@ import pytest
 
 from privlib.accounting import calibrate, gdp
 from privlib.accounting.certified import epsilon_interval
-from privlib.mechanisms import SubsampledGaussian, output_wise_block
+from privlib.mechanisms import SubsampledGaussian, block_gdp_mu, output_wise_block
 from privlib.schedules import edm_sigmas
 from privlib.types import AccountingError
 
@@ -40,6 +40,15 @@ def test_latest_handoff_is_where_the_paper_prints_it() -> None:
     sigmas = edm_sigmas(39)
     assert calibrate.latest_handoff(sigmas, 25 / 50_000, 50_000, 1.692, DELTA) == 25
     assert calibrate.latest_handoff(sigmas, 25 / 50_000, 50_000, 1.690, DELTA) == 24
+
+
+@pytest.mark.parametrize("clip", [4.0, 16.0])
+def test_latest_handoff_of_a_wide_clip(clip: float) -> None:
+    """The search passes hand-offs whose epsilon is astronomical; the answer meets the target and the next does not."""
+    sigmas, q, count = edm_sigmas(39), 25 / 3448, 3448
+    steps = calibrate.latest_handoff(sigmas, q, count, 10.0, DELTA, beta=1.0 / clip)
+    cost = [upper(SubsampledGaussian(block_gdp_mu(sigmas, k, beta=1.0 / clip), q, count)) for k in (steps, steps + 1)]
+    assert cost[0] <= 10.0 < cost[1]
 
 
 def test_smallest_beta_recovers_a_printed_row() -> None:

@@ -22,13 +22,26 @@ def test_settings_have_defaults(tmp_path):
     assert profile.settings("b") == AssetSettings({}, 1, 0)
 
 
+def test_a_notebook_is_taken_apart_by_its_lists(tmp_path):
+    path = tmp_path / "p.yml"
+    path.write_text(
+        "tier: smoke\nassets:\n  a: {parameters: {n: 1, b: [2.0], c: [[1, 2], [3, 4]]}, scatter: [c, b]}\n",
+        encoding="utf-8",
+    )
+    settings = load_profile(path).settings("a")
+    assert settings.parts() == [{"c": [[1, 2]], "b": []}, {"c": [[3, 4]], "b": []}, {"c": [], "b": [2.0]}]
+    assert AssetSettings({"n": [1]}).parts() == []
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("tier: tiny\n", "tier must be one of smoke, embedded, cifar10, paper, got 'tiny'"),
         ("tier: smoke\nassets: [a]\n", "assets must be a mapping"),
         ("tier: smoke\nother: 1\n", "keys tier and assets only"),
-        ("tier: smoke\nassets:\n  a: {n: 1}\n", "a: need a mapping with the keys parameters, threads and gpu"),
+        ("tier: smoke\nassets:\n  a: {n: 1}\n", "a: need a mapping with the keys parameters, threads, gpu and scatter"),
+        ("tier: smoke\nassets:\n  a: {scatter: n}\n", "a: scatter must be a list of names of parameters, got 'n'"),
+        ("tier: smoke\nassets:\n  a: {parameters: {n: 1}, scatter: [n]}\n", "a: scatter must name lists among"),
         ("tier: smoke\nassets:\n  a: {parameters: 3}\n", "a: parameters must be a mapping"),
         ("tier: smoke\nassets:\n  a: {threads: 0}\n", "a: threads must be a whole number of at least 1"),
         ("tier: smoke\nassets:\n  a: {gpu: true}\n", "a: gpu must be a whole number of at least 0"),

@@ -37,6 +37,11 @@ def test_a_claim_keeps_the_printed_precision(tmp_path):
         ({"residual": -1, "unexplained": "x"}, "residual must be"),
         ({"unexplained": "x", "explained": "y"}, "one of unexplained or explained"),
         ({"unexplained": "x", "kind": "scale"}, "only goes with kind exact"),
+        (
+            {"unexplained": "x", "kind": "trend"},
+            "unexplained only goes with kind exact, explained also with kind trend",
+        ),
+        ({"explained": "x", "residual": 1e-3, "kind": "trend"}, "residual only goes with kind exact"),
     ],
 )
 def test_a_bad_claim_is_refused_by_file_and_id(tmp_path, change, message):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from privlib.report.ledger import Claim
 from privlib.report.status import FAILURES, Status, agrees, evaluate
+from privlib.types import Trend
 
 
 def claim(printed="0.2988", kind="exact", **keys):
@@ -55,6 +56,15 @@ def test_every_kind_has_its_statuses():
     trend = claim("mu grows", kind="trend")
     assert evaluate([trend], {"t.1.x": np.bool_(True)}, tier="embedded") == {"t.1.x": Status.TREND_HOLDS}
     assert evaluate([trend], {"t.1.x": False}, tier="embedded") == {"t.1.x": Status.TREND_FAILS}
+    verdicts = {Trend.HOLDS: "trend holds", Trend.FAILS: "trend fails", Trend.UNRESOLVED: "not resolved at this scale"}
+    for verdict, status in verdicts.items():
+        assert evaluate([trend], {"t.1.x": verdict}, tier="embedded") == {"t.1.x": status}
+    known = claim("mu grows", kind="trend", explained="why")
+    assert evaluate([known], {"t.1.x": False}, tier="embedded") == {"t.1.x": Status.EXPLAINED}
+    assert evaluate([known], {"t.1.x": True}, tier="embedded") == {"t.1.x": Status.TREND_HOLDS}
+    assert evaluate([known], {"t.1.x": Trend.UNRESOLVED}, tier="embedded") == {"t.1.x": Status.UNRESOLVED}
+    with pytest.raises(ValueError, match="needs a number"):
+        evaluate([claim()], {"t.1.x": Trend.HOLDS}, tier="embedded")
     assert {Status.DIFFERS, Status.TREND_FAILS} == FAILURES
 
 
@@ -83,7 +93,7 @@ def test_a_residual_bounds_what_is_excused():
         ("exact", {"t.1.y": 1.0}, "smoke", "does not know: t.1.y; known: t.1.x"),
         ("exact", {"t.1.x": True}, "smoke", "needs a number, got True"),
         ("exact", {"t.1.x": "0.3"}, "smoke", "needs a number"),
-        ("trend", {"t.1.x": 1.0}, "smoke", "needs True or False"),
+        ("trend", {"t.1.x": 1.0}, "smoke", "needs True, False or a Trend"),
         ("exact", {"t.1.x": 0.3}, "tiny", "tier must be one of"),
     ],
 )

@@ -10,6 +10,7 @@ import torch
 
 from privlib.samplers.noise import Purpose, SampleNoise
 from privlib.samplers.path import (
+    CoarseHeun,
     Plan,
     PublicTail,
     denoise,
@@ -63,6 +64,28 @@ def test_tail_starts_where_the_renoising_leads(num_renoise_steps: int) -> None:
     spread = math.sqrt(LEVELS[2 - num_renoise_steps] ** 2 - 1.0)
     torch.testing.assert_close(seen.states[0], x + spread * noise.normal(Purpose.RENOISE), rtol=1e-14, atol=1e-14)
     assert torch.equal(result, seen.outputs[-1])  # the step to zero is the denoised image
+
+
+def test_a_coarse_tail_walks_its_own_grid_to_the_same_end() -> None:
+    noise, seen, data = SampleNoise(2, range(3), (2,)), Recorder(), GaussianData()
+    x = torch.tensor([[1.0, -2.0]] * 3, dtype=torch.float64)
+    result = CoarseHeun(5, 0.1)(data, x, LEVELS, 1, noise, seen)
+    assert seen.sigmas == edm_sigmas(5, sigma_min=0.1, sigma_max=2.0).tolist()
+    assert torch.equal(result, seen.outputs[-1])
+    exact = data(data.ode(x, 2.0, 0.01), 0.01)
+    errors = [float((CoarseHeun(n, 0.01)(data, x, LEVELS, 1, noise, seen) - exact).abs().max()) for n in (20, 40, 80)]
+    assert errors[2] < 1e-3
+    assert errors[0] / errors[1] == pytest.approx(4.0, abs=1.0)  # second order
+    assert errors[1] / errors[2] == pytest.approx(4.0, abs=0.6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [((1, 0.1), "num_levels"), ((5, 0.0), "sigma_min"), ((5, 2.0), "sigma_m")]
+)
+def test_a_coarse_tail_outside_its_range_is_refused(arguments: tuple, message: str) -> None:
+    x = torch.ones(1, 2, dtype=torch.float64)
+    with pytest.raises(ValueError, match=message):
+        CoarseHeun(*arguments)(GaussianData(), x, LEVELS, 1, SampleNoise(2, range(1), (2,)), Recorder())
 
 
 def test_tail_starts_at_the_noise_that_euler_maruyama_leaves() -> None:
