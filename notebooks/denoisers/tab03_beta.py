@@ -11,7 +11,7 @@
 #
 # The clipped sum over a block is divided by a public number $\beta$ in place of the private normalizer. A larger $\beta$ shrinks the
 # sensitivity, and with it every $\mu$, in proportion. The paper's table turns out to be the 65 % row with $B = 50$ of the CIFAR-10
-# sweep (the text does not say so; see {doc}`/book/stated_and_inferred`).
+# sweep (the text does not say so; see {doc}`/book/stated_and_inferred`). Its column of image quality is in {doc}`sweep_quality`.
 
 # %% tags=["parameters"]
 betas = [4.0, 2.0, 1.0, 0.5, 0.25]  # public normalizations compared, each above 0

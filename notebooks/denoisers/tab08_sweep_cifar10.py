@@ -13,7 +13,7 @@
 # the rows. Re-noising is free, so the sweep holds far fewer mechanisms than cells. Every one of them is bracketed here from both sides.
 #
 # The description spans $5 \times 5 \times 4 = 100$ cells, while the caption counts 95. The paper does not say which five are missing; the page
-# shows all of them.
+# shows all of them. Image quality is in {doc}`sweep_quality`.
 
 # %% tags=["parameters"]
 percents = [55, 62, 65, 67, 70]  # share of the 39-level grid that is private, percent, each in 1..100

@@ -10,7 +10,8 @@
 # # Table 9: the CelebA-64 sweep
 #
 # The same search on CelebA-64, with finer block sizes around the best settings at three re-noising steps. The number of records that
-# fits every printed epsilon is 162,770, the training split. The whole of CelebA (202,599) does not fit.
+# fits every printed epsilon is 162,770, the training split. The whole of CelebA (202,599) does not fit. Image quality is in
+# {doc}`sweep_quality`.
 
 # %% tags=["parameters"]
 percents = [55, 62, 65, 67, 70]  # share of the 39-level grid that is private, percent, each in 1..100

@@ -10,7 +10,7 @@
 # # Table 10: CelebA-64 by hand-off
 #
 # One block size and three public re-noising steps on CelebA-64, for five hand-offs. The image quality column needs the published
-# denoisers and is not run here.
+# denoisers; {doc}`sweep_quality` shows what can be compared at the scale of this book.
 
 # %% tags=["parameters"]
 percents = [55, 62, 65, 67, 70]  # share of the 39-level grid that is private, percent, each in 1..100
