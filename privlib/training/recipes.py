@@ -56,7 +56,7 @@ RECIPES = {
             "cifar10",
             data="cifar10/train",
             held_out="cifar10/test",
-            total_images=200_000,
+            total_images=150_000,
             initial="tiny_imagenet",
             public=False,
         ),
