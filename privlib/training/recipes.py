@@ -50,7 +50,7 @@ class Recipe:
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("emoji", data="emoji/public", held_out="emoji/public_held_out", total_images=440_000, shift=2),
+        Recipe("emoji", data="emoji/public", held_out="emoji/public_held_out", total_images=520_000, shift=2),
         Recipe("tiny_imagenet", data="tiny_imagenet/public", held_out="tiny_imagenet/held_out", total_images=420_000),
         Recipe(
             "cifar10",
