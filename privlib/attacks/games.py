@@ -9,6 +9,8 @@ in each block. Seeds of the two worlds differ; that a seed shows everything is n
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -18,7 +20,7 @@ from privlib.attacks.audit import Audit, audit_scores
 from privlib.attacks.likelihood import fresh_blocks, one_block, step_log_ratios
 from privlib.denoisers.blocks import Blocks
 from privlib.denoisers.released import release_counts
-from privlib.mechanisms import Mechanism
+from privlib.mechanisms import Mechanism, components_of
 from privlib.numerics import check_count
 from privlib.samplers.hybrid import PrivateDenoiser, full_batch, output_wise, per_step
 from privlib.samplers.noise import SampleNoise
@@ -26,6 +28,7 @@ from privlib.samplers.path import Plan
 from privlib.samplers.runs import Run
 from privlib.samplers.subsampling import poisson_blocks
 from privlib.samplers.trajectory import Trajectory
+from privlib.types import Adjacency
 
 Build = Callable[[torch.Tensor], PrivateDenoiser]
 
@@ -68,6 +71,15 @@ class Game:
     delta: float
     play: Callable[[bool, int, int], torch.Tensor] = field(repr=False)
 
+    @property
+    def gdp_mu(self) -> float | None:
+        """GDP parameter that a release is charged, or None if the charge is not a Gaussian curve."""
+        components = components_of(self.mechanism)
+        if any(component.sampling_probability < 1.0 for component in components):
+            return None
+        shift = 2.0 if self.mechanism.adjacency is Adjacency.REPLACE_ONE else 1.0
+        return shift * math.sqrt(math.fsum(component.count * component.gdp_mu**2 for component in components))
+
     def scores(self, trials: int, *, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Scores of ``trials`` releases in the world without the record, and in the one with it."""
         seed = check_count(seed, "seed", minimum=0)
@@ -85,7 +97,7 @@ def full_batch_game(
     worlds = [build(neighbours.records(present)) for present in (False, True)]
 
     def play(present: bool, trials: int, seed: int) -> torch.Tensor:
-        path = _path(full_batch, worlds[present], plan, count=trials * outputs, seed=seed)
+        path, _ = path_of(full_batch, worlds[present], plan, count=trials * outputs, seed=seed)
         ratios = step_log_ratios(path, _levels(plan), plan.step, lambda i: worlds[True], lambda i: worlds[False])
         return ratios.sum(0).reshape(trials, outputs).sum(1)
 
@@ -138,6 +150,8 @@ def _block_game(
     """Random blocks; step i of the path uses the block that was drawn for step ``block_steps[i]``."""
     worlds = [build(neighbours.records(present)) for present in (False, True)]
 
+    run = functools.partial(sampler, sampling_probability=q)
+
     def against_rest(private: PrivateDenoiser, path: torch.Tensor, rests: dict[int, Blocks]) -> torch.Tensor:
         """Log-ratio of a world to the one in which the record that differs is missing."""
         inside = {step: _with_last(private, rest) for step, rest in rests.items()}
@@ -147,7 +161,7 @@ def _block_game(
 
     def play(present: bool, trials: int, seed: int) -> torch.Tensor:
         count = trials * outputs
-        path = _path(sampler, worlds[present], plan, sampling_probability=q, count=count, seed=seed)
+        path, _ = path_of(run, worlds[present], plan, count=count, seed=seed)
         noise = SampleNoise(seed, range(count), worlds[present].image_shape)
         rests = {step: poisson_blocks(noise, len(neighbours.rest), q, step=step) for step in set(block_steps)}
         scores = against_rest(worlds[True], path, rests)
@@ -155,7 +169,7 @@ def _block_game(
             scores = scores - against_rest(worlds[False], path, rests)
         return scores.reshape(trials, outputs).sum(1)
 
-    claim = sampler(worlds[True], plan, sampling_probability=q, count=outputs, seed=0).mechanism
+    claim = run(worlds[True], plan, count=outputs, seed=0).mechanism
     return Game(name, "all states", claim, delta, play)
 
 
@@ -196,13 +210,15 @@ def _levels(plan: Plan) -> tuple[float, ...]:
     return plan.sigmas[: plan.num_private_steps + 1]
 
 
-def _path(sampler: Callable[..., Run], private: PrivateDenoiser, plan: Plan, **arguments: object) -> torch.Tensor:
-    """All private states of a run whose plan has no tail, shape (steps + 1, count, *event)."""
+def path_of(
+    sampler: Callable[..., Run], private: PrivateDenoiser, plan: Plan, *, count: int, seed: int
+) -> tuple[torch.Tensor, Mechanism | None]:
+    """All states of a run whose plan has no tail, shape (steps + 1, count, *event), and what the run is charged as."""
     if plan.tail is not None:
         raise ValueError("plan must have no tail: what follows the private steps is post-processing of their states")
     trajectory = Trajectory()
-    run = sampler(private, plan, observe=trajectory, **arguments)
-    return torch.cat([trajectory.states, run.images.cpu()[None]])
+    run = sampler(private, plan, count=count, seed=seed, observe=trajectory)
+    return torch.cat([trajectory.states, run.images.cpu()[None]]), run.mechanism
 
 
 def _with_last(private: PrivateDenoiser, rest: Blocks) -> Callable:

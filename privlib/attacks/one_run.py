@@ -13,6 +13,7 @@ of the mechanism, but the bound is far from tight for a Gaussian one: it treats 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from scipy.stats import binom
 
 from privlib.attacks.bounds import check_confidence
 from privlib.numerics import check_count, check_epsilon, check_nonnegative
+from privlib.samplers.steps import Denoiser, PrivateStep
 
 
 def right_guesses_p_value(right: int, guesses: int, canaries: int, *, epsilon: float, delta: float) -> float:
@@ -71,6 +73,33 @@ def one_run_epsilon(right: int, guesses: int, canaries: int, *, delta: float, co
         high *= 2.0
     root = float(brentq(excess, 0.0, high, xtol=1e-9))
     return max(0.0, root - 1e-8)  # on the refuted side of the root
+
+
+def axis_scores(states: torch.Tensor, levels: Sequence[float], step: PrivateStep, public: Denoiser) -> torch.Tensor:
+    """Score of one canary for each coordinate: how far the steps went its way beyond where ``public`` leads.
+
+    For canaries that each push the denoiser along one axis, alike at every state, this orders them as their likelihood
+    ratios do.
+
+    Args:
+        states: of all outputs of the one release, shape (steps + 1, count, *event).
+        levels: noise levels, steps + 1 of them.
+        step: the update that made the states.
+        public: the denoiser without any canary.
+
+    Returns:
+        Shape (d,), summed over steps and outputs.
+    """
+    if len(states) != len(levels) or len(levels) < 2:
+        raise ValueError(f"levels must be as many as states and at least 2, got {len(levels)} and {len(states)}")
+    total = torch.zeros_like(states[0, 0].flatten())
+    for x, y, t, s in zip(states[:-1], states[1:], levels[:-1], levels[1:], strict=True):
+        silent = torch.zeros_like(x)
+        weight = step.update(silent, torch.ones_like(x), t, s, noise=silent)
+        spread = step.update(silent, silent, t, s, noise=torch.ones_like(x))
+        beyond = y - step.update(x, public(x, t), t, s, noise=silent)
+        total += (weight * beyond / spread**2).sum(0).flatten()
+    return total
 
 
 def confident_guesses(scores: torch.Tensor, guesses: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -27,7 +27,8 @@ audited at 0.05: where it is heard less often than delta, nothing can be shown.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -39,14 +40,17 @@ from privlib.attacks.games import (
     full_batch_game,
     images_game,
     output_wise_game,
+    path_of,
     per_step_game,
     released_counts_game,
 )
+from privlib.attacks.one_run import axis_scores, confident_guesses, one_run_epsilon
 from privlib.denoisers.anchors import PublicAnchor
 from privlib.denoisers.clipped import ClippedDenoiser
 from privlib.denoisers.groups import PublicGroups
 from privlib.denoisers.population import PopulationDenoiser
 from privlib.denoisers.tilted import GroupDenoiser
+from privlib.mechanisms import Mechanism
 from privlib.samplers.hybrid import full_batch
 from privlib.samplers.path import Plan, PublicTail
 from privlib.samplers.steps import ANCESTRAL, EULER_MARUYAMA
@@ -171,3 +175,44 @@ def mutant_games() -> list[Game]:
             full_batch_game("record replaced, charged as added or removed", clipped, _REPLACED, replacing, delta=DELTA)
         ),
     ]
+
+
+@dataclass(frozen=True)
+class OneRunAudit:
+    """What one release shows about a sampler whose data set holds each of many canaries or not.
+
+    Attributes:
+        mechanism: what the release is charged as.
+        canaries, guesses, right: how many canaries, how many were guessed about, and how often rightly.
+        epsilon: lower bound, see ``one_run``.
+    """
+
+    mechanism: Mechanism
+    canaries: int
+    guesses: int
+    right: int
+    epsilon: float
+
+
+def one_run_audit(shape: tuple[int, ...], *, guesses: int, delta: float, confidence: float, seed: int) -> OneRunAudit:
+    """One image from ``PLAN`` with all records in each step, audited by a canary along each coordinate axis.
+
+    Canaries of norm 1 at right angles, each with the full clip of 1, around a public denoiser that gives zero.
+
+    Args:
+        shape: of the image; as many canaries as it has values, each in the data by a fair coin.
+        guesses: made about the canaries with the highest and the lowest scores, an even number, chosen beforehand.
+        delta, confidence: of the bound.
+        seed: of the coins and of the release.
+    """
+    dimension = math.prod(shape)
+    canaries = torch.eye(dimension).reshape(dimension, *shape)
+    inside = torch.rand(dimension, generator=torch.Generator().manual_seed(seed)) < 0.5
+    anchor = PublicAnchor(torch.zeros(2, *shape))
+    private = ClippedDenoiser(canaries[inside], anchor, public_weight=1e-30)
+    path, mechanism = path_of(full_batch, private, PLAN, count=1, seed=seed)
+    scores = axis_scores(path, PLAN.sigmas, PLAN.step, anchor)
+    said_in, said_out = confident_guesses(scores, guesses)
+    right = int(inside[said_in].sum()) + int((~inside[said_out]).sum())
+    epsilon = one_run_epsilon(right, guesses, dimension, delta=delta, confidence=confidence)
+    return OneRunAudit(mechanism, dimension, guesses, right, epsilon)

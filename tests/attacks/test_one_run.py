@@ -9,7 +9,13 @@ import pytest
 import torch
 from scipy.stats import binom
 
-from privlib.attacks.one_run import confident_guesses, one_run_epsilon, right_guesses_p_value
+from privlib.attacks.likelihood import step_log_ratios
+from privlib.attacks.one_run import axis_scores, confident_guesses, one_run_epsilon, right_guesses_p_value
+from privlib.denoisers.anchors import PublicAnchor
+from privlib.denoisers.clipped import ClippedDenoiser
+from privlib.samplers.hybrid import full_batch
+from privlib.samplers.path import Plan
+from privlib.samplers.trajectory import Trajectory
 
 
 def published(m: int, r: int, v: int, epsilon: float, delta: float) -> float:
@@ -50,6 +56,28 @@ def test_randomized_response_is_bounded_as_often_as_it_says() -> None:
 def test_guesses_are_the_most_certain_ones() -> None:
     inside, outside = confident_guesses(torch.tensor([0.1, -5.0, 3.0, 0.0, 2.0, -1.0]), 4)
     assert sorted(inside.tolist()) == [2, 4] and sorted(outside.tolist()) == [1, 5]
+
+
+def test_axis_scores_are_the_ratios_of_single_canaries_up_to_a_constant() -> None:
+    plan, shape = Plan((2.0, 1.0, 0.6), 2), (1, 2, 3)
+    canaries = torch.eye(6).reshape(6, *shape)
+    anchor = PublicAnchor(torch.zeros(2, *shape))
+    private = ClippedDenoiser(canaries[::2], anchor, public_weight=1e-30)
+    trajectory = Trajectory()
+    run = full_batch(private, plan, count=2, seed=0, observe=trajectory)
+    states = torch.cat([trajectory.states, run.images[None]])
+    scores = axis_scores(states, plan.sigmas, plan.step, anchor)
+    for j in range(6):
+        alone = ClippedDenoiser(canaries[j : j + 1], anchor, public_weight=1e-30)
+        ratio = step_log_ratios(states, plan.sigmas, plan.step, lambda i, alone=alone: alone, lambda i: anchor).sum()
+        constant = 2 * private_mu(plan, private) ** 2 / 2  # two outputs
+        assert float(scores[j] - ratio) == pytest.approx(constant, rel=1e-6)
+    with pytest.raises(ValueError, match="as many as states"):
+        axis_scores(states, plan.sigmas[:2], plan.step, anchor)
+
+
+def private_mu(plan: Plan, private: ClippedDenoiser) -> float:
+    return math.sqrt(sum(mu**2 for mu in plan.gdp_mus(private)))
 
 
 @pytest.mark.parametrize(
