@@ -174,20 +174,27 @@ def _block_game(
 
 
 def images_game(
-    name: str, sampler: Callable[..., Run], build: Build, neighbours: Neighbours, plan: Plan, *, delta: float
+    name: str,
+    run: Callable[..., Run],
+    build: Build,
+    neighbours: Neighbours,
+    plan: Plan,
+    score: Callable[[torch.Tensor], torch.Tensor],
+    *,
+    delta: float,
 ) -> Game:
-    """The black box: a distinguisher that sees the final image only, and how far it lies in the canary's direction.
+    """The black box: a distinguisher that sees final images only, one a release.
 
     Args:
-        sampler: called as ``sampler(private, plan, count=..., seed=...)``.
+        run: a sampler, called as ``run(private, plan, count=..., seed=...)``.
+        score: of images, shape (n, *event), as shape (n,); larger speaks for the canary.
     """
     worlds = [build(neighbours.records(present)) for present in (False, True)]
-    direction = neighbours.canary.flatten().to(torch.float64)
 
     def play(present: bool, trials: int, seed: int) -> torch.Tensor:
-        return sampler(worlds[present], plan, count=trials, seed=seed).images.flatten(1) @ direction
+        return score(run(worlds[present], plan, count=trials, seed=seed).images.cpu())
 
-    return Game(name, "images", sampler(worlds[True], plan, count=1, seed=0).mechanism, delta, play)
+    return Game(name, "images", run(worlds[True], plan, count=1, seed=0).mechanism, delta, play)
 
 
 def released_counts_game(name: str, counts: torch.Tensor, group: int, *, noise_multiplier: float, delta: float) -> Game:

@@ -27,12 +27,14 @@ audited at 0.05: where it is heard less often than delta, nothing can be shown.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 
 import torch
 
 from privlib.attacks import mutants
+from privlib.attacks.assumed import AssumedSensitivity
 from privlib.attacks.games import (
     Build,
     Game,
@@ -47,11 +49,12 @@ from privlib.attacks.games import (
 from privlib.attacks.one_run import axis_scores, confident_guesses, one_run_epsilon
 from privlib.denoisers.anchors import PublicAnchor
 from privlib.denoisers.clipped import ClippedDenoiser
+from privlib.denoisers.empirical import EmpiricalDenoiser
 from privlib.denoisers.groups import PublicGroups
 from privlib.denoisers.population import PopulationDenoiser
 from privlib.denoisers.tilted import GroupDenoiser
 from privlib.mechanisms import Mechanism
-from privlib.samplers.hybrid import full_batch
+from privlib.samplers.hybrid import full_batch, output_wise
 from privlib.samplers.path import Plan, PublicTail
 from privlib.samplers.steps import ANCESTRAL, EULER_MARUYAMA
 from privlib.types import Adjacency
@@ -78,6 +81,11 @@ _REPLACED = Neighbours(_REST, _ONES, -_ONES)
 def clipped(data: torch.Tensor) -> ClippedDenoiser:
     """Clip 1 and a public prior that weighs nothing."""
     return ClippedDenoiser(data, PublicAnchor(_NEAR_ZERO), public_weight=1e-30, clip=1.0)
+
+
+def _along_canary(images: torch.Tensor) -> torch.Tensor:
+    """How far images lie in the direction of the adversarial canary."""
+    return images.flatten(1) @ _ONES.flatten().to(images)
 
 
 def _natural() -> tuple[Build, Neighbours]:
@@ -132,8 +140,8 @@ def sound_games() -> list[Game]:
         full_batch_game("full batch, clipped, natural record", natural, natural_pair, PLAN, **rarely),
         full_batch_game("full batch, clipped, record replaced", clipped, _REPLACED, replacing, **at),
         full_batch_game("full batch, clipped, 4 outputs", clipped, _FAR, Plan((2.0, 1.0), 1), outputs=4, **at),
-        images_game("full batch, clipped", full_batch, clipped, _FAR, PLAN, **at),
-        images_game("full batch, clipped, re-noised, public tail", full_batch, clipped, _FAR, tailed, **at),
+        images_game("full batch, clipped", full_batch, clipped, _FAR, PLAN, _along_canary, **at),
+        images_game("full batch, clipped, public tail", full_batch, clipped, _FAR, tailed, _along_canary, **at),
         full_batch_game("full batch, population shift", _population, _FAR, PLAN, **at),
         full_batch_game("full batch, group tilt", tilted, tilted_pair, PLAN, **at),
         output_wise_game("block for each output", clipped, _FAR, PLAN, **half, **at),
@@ -174,6 +182,38 @@ def mutant_games() -> list[Game]:
         mutants.charged_as_add_or_remove(
             full_batch_game("record replaced, charged as added or removed", clipped, _REPLACED, replacing, delta=DELTA)
         ),
+    ]
+
+
+def assumed_games(records: torch.Tensor, plan: Plan, *, sensitivity: float, delta: float) -> list[Game]:
+    """The posterior mean over a block, charged a sensitivity that is taken as given, with the record in the block.
+
+    What is attacked is the GDP parameter that the reported accounting gives a block, before any subsampling. The
+    canary is the record that lies farthest from all others; one path of B + 1 or so ends at it.
+
+    Args:
+        records: the block with the canary, shape (B + 1, *event), B at least 2.
+        plan: private steps without a tail.
+        sensitivity: what is charged at every level, such as ``1 / beta``.
+        delta: of the audit; below 1 / (B + 1), or nothing can be shown.
+    """
+    rows = records.flatten(1).to(torch.float64)
+    nearest = torch.cdist(rows, rows).fill_diagonal_(math.inf).min(1).values
+    chosen = torch.arange(len(records)) == nearest.argmax()
+    block = Neighbours(records[~chosen], records[chosen])
+    run = functools.partial(output_wise, sampling_probability=1.0)
+
+    def build(data: torch.Tensor) -> AssumedSensitivity:
+        return AssumedSensitivity(EmpiricalDenoiser(data), sensitivity)
+
+    def nearness(images: torch.Tensor) -> torch.Tensor:
+        """How much nearer an image is to the canary than to any other record, in squares."""
+        distances = torch.cdist(images.flatten(1), rows.to(images)).square()
+        return distances[:, ~chosen].min(1).values - distances[:, chosen][:, 0]
+
+    return [
+        output_wise_game("posterior mean over a block", build, block, plan, sampling_probability=1.0, delta=delta),
+        images_game("posterior mean over a block", run, build, block, plan, nearness, delta=delta),
     ]
 
 

@@ -12,7 +12,17 @@ from privlib.accounting.certified import epsilon_interval
 from privlib.attacks.assumed import AssumedSensitivity
 from privlib.attacks.games import Game, Neighbours, full_batch_game, output_wise_game, per_step_game
 from privlib.attacks.mutants import UnclippedDenoiser
-from privlib.attacks.suite import PLAN, QUICK_TRIALS, SHORT, TRIALS, clipped, mutant_games, one_run_audit, sound_games
+from privlib.attacks.suite import (
+    PLAN,
+    QUICK_TRIALS,
+    SHORT,
+    TRIALS,
+    assumed_games,
+    clipped,
+    mutant_games,
+    one_run_audit,
+    sound_games,
+)
 from privlib.denoisers.anchors import PublicAnchor
 from privlib.denoisers.empirical import EmpiricalDenoiser
 from privlib.mechanisms import Composition
@@ -138,15 +148,9 @@ def test_an_assumed_sensitivity_of_the_softmax_over_a_block_is_caught() -> None:
     It ends at that record in one path of five, which the other world never does.
     """
     signs = torch.randn(5, 1, 8, 8, generator=torch.Generator().manual_seed(0)).sign()
-    block = Neighbours(signs[:4], signs[4:])
-    plan = Plan(edm_sigmas(39), 22)
-
-    def assumed(data: torch.Tensor) -> AssumedSensitivity:
-        return AssumedSensitivity(EmpiricalDenoiser(data), 1.0)
-
-    game = output_wise_game("", assumed, block, plan, sampling_probability=1.0, delta=0.05)
-    assert game.gdp_mu == pytest.approx(0.6946, abs=1e-4)
-    assert caught(game, 600, 0, 0.99)
+    for game in assumed_games(signs, Plan(edm_sigmas(39), 22), sensitivity=1.0, delta=0.05):
+        assert game.gdp_mu == pytest.approx(0.6946, abs=1e-4)
+        assert caught(game, 600, 0, 0.99)
 
 
 def test_bad_input() -> None:
