@@ -37,7 +37,11 @@ NEEDED = {"noise times 0.8": QUICK_TRIALS, "one block for 8 outputs, charged as 
 
 
 def caught(game: Game, trials: int, seed: int, confidence: float) -> bool:
-    return game.audit(trials, seed=seed, confidence=confidence).refutes(epsilon_interval(game.mechanism, game.delta))
+    """Whether the bound of epsilon refutes the claim; that of mu must not contradict a verdict that it stands."""
+    audit = game.audit(trials, seed=seed, confidence=confidence)
+    refuted = audit.refutes(epsilon_interval(game.mechanism, game.delta))
+    assert refuted or game.gdp_mu is None or audit.gdp_mu <= game.gdp_mu
+    return refuted
 
 
 def name(game: Game) -> str:
