@@ -17,7 +17,8 @@ LAYERS = [
     {"schedules", "data"},
     {"mechanisms"},
     {"denoisers"},
-    {"samplers", "training", "attacks", "inversion", "baselines", "metrics"},
+    {"samplers", "training", "inversion", "baselines", "metrics"},
+    {"attacks"},  # they run the samplers that they attack
     {"accounting"},
     {"report", "figures"},
     {"pipeline"},
