@@ -88,7 +88,7 @@ report.table(losses, "Held-out mean squared error a pixel", digits=3)
 
 # %% [markdown]
 # A first trial of the same architecture, 18 minutes on one core without an average of the weights, was set as a bar: the shipped emoji weights
-# should do better by a quarter.
+# should do better by a quarter over the levels from 0.2 to 5. (The trial held out other images, so the comparison is a rough one.)
 
 # %% tags=["hide-input"]
 trial = pd.DataFrame(
@@ -98,6 +98,8 @@ trial = pd.DataFrame(
         "shipped": [cards["emoji"]["held_out_mse"][sigma] for sigma in trial_losses],
     }
 )
+from_bar = trial[trial["noise level"].astype(float).between(0.2, 5.0)]
+trial.loc[len(trial)] = ["mean from 0.2 to 5", from_bar["trial"].mean(), from_bar["shipped"].mean()]
 trial["lower by"] = 1.0 - trial["shipped"] / trial["trial"]
 trial[f"by {asked_reduction:.0%} or more"] = ["yes" if share >= asked_reduction else "no" for share in trial["lower by"]]
 report.table(trial, "The emoji weights against the trial", digits=3)
