@@ -21,7 +21,7 @@ weights = ["emoji", "tiny_imagenet", "cifar10"]  # shipped denoisers to show, na
 trial_losses = {"0.1": 0.0032, "0.5": 0.0229, "1.0": 0.0456}  # held-out loss by noise level of a first trial on the emoji
 asked_reduction = 0.25  # share by which the emoji weights are to be below the trial, from 0 to 1
 num_samples = 24  # images drawn from each, a multiple of 12
-num_steps = 18  # levels of the EDM grid of the Heun sampler, a whole number of at least 2
+num_steps = 39  # levels of the EDM grid of the sampler, a whole number of at least 2
 sigma_min = 0.02  # last noise level, above 0; below a tenth of a grey level nothing changes any more
 seed = 1  # seed of the initial noise, a whole number from 0
 device = "auto"  # where the networks run, such as cpu or cuda; auto takes a GPU if there is one
@@ -38,6 +38,7 @@ from privlib.denoisers.checkpoints import load_denoiser, read_card
 from privlib.denoisers.empirical import EmpiricalDenoiser
 from privlib.numerics import choose_device
 from privlib.samplers.hybrid import reference
+from privlib.samplers.path import public_ancestral
 from privlib.schedules import edm_sigmas
 from privlib.training.loop import held_out_loss
 
@@ -107,9 +108,9 @@ report.table(trial, "The emoji weights against the trial", digits=3)
 # %% [markdown]
 # ## What they draw
 #
-# Samples of the probability-flow ODE by Heun's method, from noise, not chosen.
+# Samples by ancestral steps from noise, not chosen.
 
-# %% mystnb={"image": {"alt": "Grid of images drawn by the denoisers, two rows of twelve for each: the emoji denoiser draws round faces, flags and symbols on white; the other two draw small scenes with textures and layouts like those of photographs."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Grid of images drawn by the denoisers, two rows of twelve for each: the emoji denoiser draws faces, heads, signs and tags on white; the other two draw small scenes with textures and layouts like those of photographs."}} tags=["hide-input"]
 pictures, labels = [], []
 for name in weights:
     denoiser = load_denoiser(name).to(where)
@@ -119,6 +120,7 @@ for name in weights:
         image_shape=denoiser.config.image_shape,
         count=num_samples,
         seed=seed,
+        solver=public_ancestral,
         device=where,
     )
     pictures += list(to_bytes(run.images.cpu()).permute(0, 2, 3, 1).unflatten(0, (-1, 12)).numpy())

@@ -32,6 +32,7 @@ tier = "embedded"  # scale of the run, set by the profile
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
+import torch
 
 from privlib import figures, report
 from privlib.data import load
@@ -42,6 +43,7 @@ from privlib.metrics.classifiers import fit_linear_probe
 from privlib.metrics.clip import load_clip, zero_shot
 from privlib.metrics.features import efficientnet_lite0
 from privlib.metrics.pairs import label_agreement, psnr, ssim
+from privlib.metrics.trends import all_negative, falling
 from privlib.numerics import choose_device
 from privlib.report import bundles
 from privlib.samplers.steps import ANCESTRAL, EULER_MARUYAMA
@@ -81,21 +83,28 @@ kept = judge(ends.unchanged)
 
 
 def compare(images, labels):
-    """Each metric against the unchanged endpoint, averaged over the paths, with its interval."""
+    """Each metric against the unchanged endpoint, path by path."""
     columns = (psnr(images, ends.unchanged), ssim(images, ends.unchanged), label_agreement(labels, kept))
-    return [paired_bootstrap(column, lambda mean: mean, resamples=resamples, seed=seed) for column in columns]
+    return dict(zip(METRICS, columns, strict=True))
 
 
-rows, printable = [], []
+def averaged(columns):
+    """Means over the paths, with their intervals."""
+    bootstrapped = {"resamples": resamples, "seed": seed}
+    return {name: paired_bootstrap(column, lambda mean: mean, **bootstrapped) for name, column in columns.items()}
+
+
+by_path, rows, printable = {}, [], []
 for (window_name, window), swapped, redrawn in zip(WINDOWS.items(), ends.swapped, ends.redrawn, strict=True):
     for variant, images in (("swap", swapped), ("ref.", redrawn)):
-        found = dict(zip(METRICS, compare(images, judge(images)), strict=True))
+        by_path[window_name, variant] = compare(images, judge(images))
+        found = averaged(by_path[window_name, variant])
         steps = f"{window_name} ({window[0]}\N{EN DASH}{window[-1]})"
         printable.append({"window (steps)": steps, "": variant, **{key: str(value) for key, value in found.items()}})
         rows.append({"window": window_name, "variant": variant})
         for name, value in found.items():
             rows[-1] |= {name: value.value, f"{name}, low": value.lower, f"{name}, high": value.upper}
-unrelated = dict(zip(METRICS, compare(ends.unchanged.roll(1, 0), kept.roll(1, 0)), strict=True))
+unrelated = averaged(compare(ends.unchanged.roll(1, 0), kept.roll(1, 0)))
 printable.append(
     {"window (steps)": "none", "": "other noise", **{name: str(value) for name, value in unrelated.items()}}
 )
@@ -141,24 +150,35 @@ elif bundles.bundle_path("tab06_image_space", "cifar10").is_file():
 cells = {(row["window"].removesuffix("-noise"), row["variant"].rstrip(".")): row for row in rows}
 
 
+def change(name, first, second, comparisons):
+    """A metric at ``second`` minus that at ``first`` on the same paths; the confidence is shared by all comparisons."""
+    pairs = torch.stack([by_path[second][name], by_path[first][name]], dim=1)
+    split = 1.0 - 0.05 / comparisons
+    return paired_bootstrap(pairs, lambda after, before: after - before, resamples=resamples, confidence=split, seed=seed)
+
+
 def falls(name):
-    """Whether a metric of the swap falls from each window to the next."""
-    column = [cells[window, "swap"][name] for window in ("high", "mid", "low")]
-    return bool(column[0] > column[1] > column[2])
+    """Whether a metric of the swap falls from window to window."""
+    high, mid, low = ((window, "swap") for window in WINDOWS)
+    return falling([change(name, high, mid, 3), change(name, mid, low, 3)], change(name, high, low, 3))
 
 
-labels = {key: row["label agreement"] for key, row in cells.items()}
+def swap_and_redraw(window):
+    return (window, "swap"), (window, "ref.")
+
+
 values = {
-    "tab06.high.swap_is_closer": all(cells["high", "swap"][name] > cells["high", "ref"][name] for name in METRICS),
+    "tab06.high.swap_is_closer": all_negative([change(name, *swap_and_redraw("high-noise"), 3) for name in METRICS]),
     "tab06.swap.psnr_falls": falls("PSNR (dB)"),
     "tab06.swap.ssim_falls": falls("SSIM"),
     "tab06.swap.labels_fall": falls("label agreement"),
-    "tab06.labels.turn": bool(
-        labels["high", "swap"] > labels["high", "ref"] and labels["low", "swap"] < labels["low", "ref"]
+    "tab06.labels.turn": all_negative(
+        [
+            change("label agreement", *swap_and_redraw("high-noise"), 2),
+            change("label agreement", *reversed(swap_and_redraw("low-noise")), 2),
+        ]
     ),
 }
-if tier == "smoke":  # ten paths give shares in steps of a tenth, too coarse to order labels by
-    values["tab06.swap.labels_fall"] = values["tab06.labels.turn"] = None
 if tier in ("cifar10", "paper"):
     for (window, variant), row in cells.items():
         values |= {f"tab06.{window}_{variant}.psnr": row["PSNR (dB)"], f"tab06.{window}_{variant}.ssim": row["SSIM"]}

@@ -1,6 +1,7 @@
-"""Verdicts on trends: does a distance fall along a sequence, has it a minimum inside, or is it too close to call?
+"""Verdicts on trends: does a number fall along a sequence, has it a minimum inside, or is it too close to call?
 
-Each verdict is made of differences with intervals (``paired.PairedDistances.difference``). A difference whose interval
+Each verdict is made of differences with intervals (``paired.PairedDistances.difference``, or
+``bootstrap.paired_bootstrap`` of a difference). A difference whose interval
 contains zero decides nothing. Where several differences are looked at for one verdict, the confidence is split among
 them (Bonferroni), so that looking at many does not turn chance into a finding.
 """
@@ -8,16 +9,39 @@ them (Bonferroni), so that looking at many does not turn chance into a finding.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Protocol
 
 from privlib.metrics.paired import PairedDistances
 from privlib.types import Trend
 
 
-def falls(distances: PairedDistances, names: Sequence[Hashable], *, confidence: float = 0.95) -> Trend:
-    """Whether the distance falls along ``names``.
+class WithInterval(Protocol):
+    """A difference with the interval of its sampling error."""
 
-    It holds if the last distance is below the first beyond the sampling error and no neighbour rises beyond it; it
-    fails if the last is above the first, or a neighbour rises, beyond the sampling error; else it is not resolved.
+    lower: float
+    upper: float
+
+
+def all_negative(differences: Sequence[WithInterval]) -> Trend:
+    """Whether every difference is below zero: holds if all intervals are, fails if one is above, else not resolved."""
+    if any(difference.lower > 0.0 for difference in differences):
+        return Trend.FAILS
+    return Trend.HOLDS if all(difference.upper < 0.0 for difference in differences) else Trend.UNRESOLVED
+
+
+def falling(steps: Sequence[WithInterval], overall: WithInterval) -> Trend:
+    """Whether a number falls from first to last, given its changes from each to the next and from end to end.
+
+    It holds if it falls from end to end beyond the sampling error and rises in no step beyond it; it fails if it rises
+    anywhere beyond it; else it is not resolved.
+    """
+    if any(change.lower > 0.0 for change in (*steps, overall)):
+        return Trend.FAILS
+    return Trend.HOLDS if overall.upper < 0.0 else Trend.UNRESOLVED
+
+
+def falls(distances: PairedDistances, names: Sequence[Hashable], *, confidence: float = 0.95) -> Trend:
+    """Whether the distance falls along ``names``, in the sense of ``falling``.
 
     Raises:
         ValueError: fewer than two names.
@@ -27,9 +51,7 @@ def falls(distances: PairedDistances, names: Sequence[Hashable], *, confidence: 
     pairs = {(names[0], names[-1]), *zip(names, names[1:], strict=False)}
     split = 1.0 - (1.0 - confidence) / len(pairs)
     changes = {(a, b): distances.difference(b, a, confidence=split) for a, b in pairs}
-    if any(change.lower > 0.0 for change in changes.values()):
-        return Trend.FAILS
-    return Trend.HOLDS if changes[names[0], names[-1]].upper < 0.0 else Trend.UNRESOLVED
+    return falling(list(changes.values()), changes[names[0], names[-1]])
 
 
 def has_inner_minimum(distances: PairedDistances, names: Sequence[Hashable], *, confidence: float = 0.95) -> Trend:
