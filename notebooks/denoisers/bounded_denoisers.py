@@ -311,7 +311,7 @@ if tier != "cifar10":
 # sum that contains private counts. A denoiser that must be a *sum* of bounded contributions has to leave that division out, and is too weak just where a
 # sample sits among public images that the private side lacks.
 #
-# So the best provable design for many outputs spends its budget before sampling starts, not during it. For few outputs the order turns, and the
+# So the best provable design for many outputs spends its budget before sampling starts, not during it. Only for some dozens of outputs the order turns, and the
 # group tilt is the cheaper of the two. Whether a sampler that looks at private records *while it samples* can beat a single release at tens of
 # thousands of outputs is open.
 #
