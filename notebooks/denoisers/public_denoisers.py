@@ -55,6 +55,7 @@ report.table(
             "images seen": [card["images_seen"] for card in cards.values()],
             "started from": [card["recipe"]["initial"] or "nothing" for card in cards.values()],
             "public in this book": ["yes" if card["public"] else "no" for card in cards.values()],
+            "remark": [card.get("note", "") for card in cards.values()],
         }
     ),
     "The shipped denoisers: float16 weights with a model card and a checksum under privlib/assets/denoisers",
@@ -89,7 +90,7 @@ report.table(losses, "Held-out mean squared error a pixel", digits=3)
 
 # %% [markdown]
 # A first trial of the same architecture, 18 minutes on one core without an average of the weights, was set as a bar: the shipped emoji weights
-# should do better by a quarter over the levels from 0.2 to 5. (The trial held out other images, so the comparison is a rough one.)
+# should do better by a quarter over the levels from 0.2 to 5. (Which images the trial held out is not recorded, so the comparison is a rough one.)
 
 # %% tags=["hide-input"]
 trial = pd.DataFrame(

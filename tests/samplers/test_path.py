@@ -21,7 +21,7 @@ from privlib.samplers.path import (
     public_tail,
 )
 from privlib.samplers.steps import ANCESTRAL, EULER_MARUYAMA
-from privlib.schedules import edm_sigmas
+from privlib.schedules import edm_sigmas, num_block_steps
 from tests.samplers.oracles import GaussianData, ProvedSums, Sums
 
 LEVELS = (4.0, 2.0, 1.0, 0.5)
@@ -102,6 +102,13 @@ def test_tail_starts_at_the_noise_that_euler_maruyama_leaves() -> None:
     public_tail(again, x, noise, shown)
     assert shown.sigmas == levels[17:]
     assert float(shown.states[0].std()) == pytest.approx(levels[17], rel=5 / math.sqrt(2 * x.numel()))
+
+
+@pytest.mark.parametrize(("percent", "excess"), [(55, 22), (70, 30)])
+def test_excess_noise_at_the_papers_hand_offs(percent: int, excess: int) -> None:
+    """The two ends that the page on sampling names."""
+    plan = Plan(edm_sigmas(39), num_block_steps(percent / 100, 39))
+    assert round(100 * (plan.handoff_noise / plan.sigmas[plan.num_private_steps] - 1)) == excess
 
 
 @pytest.mark.parametrize(("step", "expected"), [(EULER_MARUYAMA, 2.0), (ANCESTRAL, 1.0)], ids=("em", "ancestral"))
