@@ -6,15 +6,16 @@
 #   snakemake --executor slurm -j 20 book                         the same graph elsewhere, with an executor plugin
 #
 # A notebook runs again when it, its parameters in the profile, a privlib module it imports (directly or not), a claims
-# file or bundle that it names or the lock file has changed. A profile can take a notebook apart into jobs (`scatter`). GPU notebooks ask for the resource `gpu`: give `--resources gpu=1` to share one.
+# file or bundle that it names or the lock file has changed. A profile can take a notebook apart into jobs (`scatter`).
+# GPU notebooks ask for the resource `gpu`: give `--resources gpu=1` to share one.
 import json
 import re
 import shlex
 import sys
 from pathlib import Path
 
-from privlib.report.dependencies import module_closure, notebook_modules
 from privlib.pipeline.profiles import ProfileError, load_profile
+from privlib.report.dependencies import module_closure, notebook_modules
 
 ROOT = Path(workflow.basedir)
 PROFILE = str(config.get("profile", "embedded"))

@@ -26,7 +26,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, betaincinv, ndtri
+from scipy.special import betaincinv, ndtri
+from scipy.stats import binom
 
 from privlib.numerics import check_count, check_delta, check_epsilon
 
@@ -154,7 +155,7 @@ def trials_to_refute(
 
     def refutes(trials: int) -> bool:
         # Each count stays below its quantile with a probability that makes both do so with ``power``.
-        counts = [_quantile(trials, error, one_sided(power)) for error in (fpr, fnr)]
+        counts = [int(binom.ppf(one_sided(power), trials, error)) for error in (fpr, fnr)]
         bounds = [float(error_upper_bound(count, trials, one_sided(confidence))) for count in counts]
         return float(epsilon_from_errors(*bounds, delta)) > epsilon
 
@@ -167,13 +168,4 @@ def trials_to_refute(
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if refutes(middle) else (middle, high)
-    return high
-
-
-def _quantile(trials: int, probability: float, level: float) -> int:
-    """Smallest count that a binomial variable does not exceed with probability ``level``."""
-    low, high = -1, trials
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if bdtr(middle, trials, probability) >= level else (middle, high)
     return high
