@@ -179,7 +179,7 @@ table = pd.DataFrame(results)
 #
 # Distances are between Gaussian fits of features of a small ImageNet network {cite:p}`tan2019efficientnet`, on their leading principal
 # components: a stand-in for FID {cite:p}`heusel2017gans`, and not comparable with FID. They are extrapolated to infinitely many samples, and the bars are 95 % intervals of their sampling error. Epsilon is a
-# certified upper bound, under adding or removing one record.
+# certified upper bound, under adding or removing one record. The clipped block is a Poisson block, kept for each output; all other designs use all records.
 
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels, one for each public denoiser: distance to the private images against certified epsilon on a log axis, with error bars, one marker shape for each design, over a band for the public denoiser alone. Released counts lie to the left of the designs that pay for each output. The intervals are wide and overlap; all distances of the neural denoiser are several times larger."}}

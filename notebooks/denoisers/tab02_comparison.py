@@ -116,6 +116,7 @@ names = [f"{row.design}, {row.setting}" if row.setting else row.design for row i
 report.table(
     pd.DataFrame(
         {
+            "public denoiser": designs["public denoiser"],
             "sampler": names,
             "certified epsilon": designs[f"epsilon, {count:,}"],
             "distance": designs.extrapolated,
@@ -131,7 +132,8 @@ report.privacy_statement(
     epsilon=float(best[f"epsilon, {count:,}"]),
     delta=1e-5,
     adjacency=Adjacency.ADD_OR_REMOVE_ONE,
-    sampling=f"the design of least distance: {best.design}, {best.setting}",
+    sampling=f"the design of least distance: {best.design}, {best.setting}; the clipped block is an output-wise Poisson block, all other designs use "
+    "all records",
     count=count,
     accountant="certified interval by Laplace inversion or exact Gaussian formula",
     kind="certified upper bound",
