@@ -227,7 +227,8 @@ if betas:
     report.table(
         beta_words(table),
         f"Sum over the block with a clip that never binds, at the {tier} scale: {beta_percent} % private, B = {beta_batch_size}, {beta_renoise_steps} "
-        f"re-noising steps, {num_samples} samples a row; epsilon at delta = {delta:g} for {count:,} outputs, q = {beta_batch_size}/{nominal_records:,}",
+        f"re-noising steps, {num_samples} samples a row; epsilon at delta = {delta:g} for {count:,} outputs, q = {beta_batch_size}/{nominal_records:,}, "
+        "Poisson blocks, add or remove one record, upper bounds",
         digits=3,
     )
     certain = replace(mechanisms["sum", scaled[0]], count=1)
