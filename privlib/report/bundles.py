@@ -94,7 +94,14 @@ def read_bundle(asset: str, tier: str, *, root: Path | None = None) -> Bundle:
     Raises:
         BundleError: no such file, not a bundle of that asset and tier, or changed since it was written.
     """
-    path = bundle_path(asset, tier, root=root)
+    bundle = _read(bundle_path(asset, tier, root=root), asset, tier)
+    now = code_digests(notebook_source(asset, root or repository_root()), root or repository_root())
+    then = bundle.made["code"]
+    changed = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+    return replace(bundle, changed=tuple(changed))
+
+
+def _read(path: Path, asset: str, tier: str) -> Bundle:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -108,11 +115,7 @@ def read_bundle(asset: str, tier: str, *, root: Path | None = None) -> Bundle:
         raise BundleError(f"{path}: content and checksum differ; it was edited or damaged after it was made")
     if (content["asset"], content["tier"]) != (asset, tier):
         raise BundleError(f"{path}: is a bundle of {content['asset']} at {content['tier']}")
-    bundle = Bundle(**content)
-    now = code_digests(notebook_source(asset, root or repository_root()), root or repository_root())
-    then = bundle.made["code"]
-    changed = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
-    return replace(bundle, changed=tuple(changed))
+    return Bundle(**content)
 
 
 def keep(
@@ -139,9 +142,33 @@ def keep(
         "inputs": dict(inputs),
         "code": code_digests(source, root),
     }
-    path = root / "_build" / "bundles" / str(namespace["tier"]) / f"{asset}.json"
+    path = kept_path(asset, str(namespace["tier"]), root=root)
     write_bundle(Bundle(asset, str(namespace["tier"]), made, tables), path)
     return path
+
+
+def kept_path(asset: str, tier: str, *, root: Path | None = None) -> Path:
+    """Where ``keep`` writes: ``<root>/_build/bundles/<tier>/<asset>.json``."""
+    return (root or repository_root()) / "_build" / "bundles" / tier / f"{asset}.json"
+
+
+def add_claims(path: Path, results: Mapping[str, object]) -> None:
+    """Put what the run recorded for the ledger into its bundle, as the table ``claims``; the checksum is made again.
+
+    A notebook records its claims when it is done, after the bundle is written.
+
+    Args:
+        path: the bundle.
+        results: what ``report.claims`` published: asset, tier, values and statuses by claim id.
+
+    Raises:
+        BundleError: no bundle of that asset and tier at ``path``.
+    """
+    bundle = _read(path, str(results["asset"]), str(results["tier"]))
+    values, statuses = results["values"], results["statuses"]
+    rows = [{"claim": claim, "value": values[claim], "status": statuses[claim]} for claim in statuses]
+    if rows:
+        write_bundle(replace(bundle, tables={**bundle.tables, "claims": rows}), path)
 
 
 def _checksum(content: Mapping[str, object]) -> str:
