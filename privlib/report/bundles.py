@@ -21,7 +21,7 @@ from privlib.report.parameters import notebook_parameters
 from privlib.report.provenance import changed_parameters, device_name, git_revision, notebook_source
 from privlib.report.status import TIERS
 
-#: What every bundle says of its making.
+#: What every bundle says of its making; ``rechecked`` comes to those that ``privlib.pipeline.recheck`` has renewed.
 MADE_KEYS = frozenset({"date", "revision", "device", "parameters", "inputs", "code"})
 
 Row = Mapping[str, str | int | float | None]
@@ -38,7 +38,8 @@ class Bundle:
     Attributes:
         asset: notebook that made it.
         tier: scale it was made at.
-        made: date, revision, device, parameters, checksum of each input by name, digest of each file of code.
+        made: date, revision, device, parameters, checksum of each input by name, digest of each file of code; where the
+            code has changed since without effect, the date, revision and parameters of the small run that showed it.
         tables: rows of each table by its name, all rows of a table with the same keys.
         changed: files of code that have changed since, set by ``read_bundle``; the bundle is stale if there are any.
     """
@@ -52,7 +53,7 @@ class Bundle:
     def __post_init__(self) -> None:
         if self.tier not in TIERS:
             raise BundleError(f"tier must be one of {', '.join(TIERS)}, got {self.tier!r}")
-        if set(self.made) != MADE_KEYS:
+        if set(self.made) - {"rechecked"} != MADE_KEYS:
             raise BundleError(f"{self.asset}: made must have the keys {sorted(MADE_KEYS)}, got {sorted(self.made)}")
         for name, rows in self.tables.items():
             if not rows or any(list(row) != list(rows[0]) for row in rows):
@@ -63,6 +64,8 @@ class Bundle:
         """One line for a caption: scale, date, device and revision; and whether the bundle is stale."""
         made = self.made
         text = f"from a run at the {self.tier} scale on {made['date']}, {made['device']}, revision {made['revision']}"
+        if rechecked := made.get("rechecked"):
+            text += f"; code changed since, a small run at revision {rechecked['revision']} gave the same"
         if not self.changed:
             return text
         first, *others = self.changed
