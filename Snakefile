@@ -141,6 +141,8 @@ rule check:
         list(RESULTS.values()),
     shell:
         PYTHON + " -m privlib.pipeline.moved {input:q}"
+        # The texts of the page of verdicts are written for the scale that the book is published at.
+        + (" && " + PYTHON + " -m privlib.pipeline.what_holds --results {input:q}" if PROFILE == "embedded" else "")
 
 
 rule status:
@@ -153,6 +155,20 @@ rule status:
         "_build/status.md",
     shell:
         PYTHON + " -m privlib.pipeline.status {output:q} --results {input.results:q} --notebooks {input.notebooks:q}"
+
+
+rule what_holds:
+    input:
+        results=list(RESULTS.values()),
+        points="book/what_holds.yml",
+        claims=sources("book/claims/*.yml"),
+        bundles=sources("book/results/*/*.json"),
+        notebooks=[str(path) for path in PATHS],  # a bundle is compared with the code of its notebook
+        modules=modules("privlib.pipeline.what_holds"),
+    output:
+        "_build/what_holds.md",
+    shell:
+        PYTHON + " -m privlib.pipeline.what_holds {output:q} --results {input.results:q}"
 
 
 rule explorer_grid:
@@ -170,7 +186,7 @@ rule stage:
     input:
         book=sources("_config.yml", "_toc.yml", "book/**/*"),
         notebooks=list(EXECUTED.values()),
-        status="_build/status.md",
+        pages=["_build/status.md", "_build/what_holds.md"],
         grid="_build/explorer/grid.json",
         modules=modules("privlib.pipeline.stage"),
     output:
@@ -178,7 +194,7 @@ rule stage:
     params:
         executed=f"_build/executed/{PROFILE}",
     shell:
-        PYTHON + " -m privlib.pipeline.stage _build/site --executed {params.executed:q} --status {input.status:q}"
+        PYTHON + " -m privlib.pipeline.stage _build/site --executed {params.executed:q} --pages {input.pages:q}"
         " --grid {input.grid:q} --notebooks {input.notebooks:q}"
 
 

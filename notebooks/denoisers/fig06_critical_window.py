@@ -47,6 +47,7 @@ from privlib.metrics.classifiers import fit_linear_probe, score_probabilities
 from privlib.metrics.clip import load_clip, zero_shot
 from privlib.metrics.features import efficientnet_lite0
 from privlib.numerics import choose_device
+from privlib.report import bundles
 from privlib.samplers.hybrid import full_batch
 from privlib.samplers.path import Plan
 from privlib.samplers.trajectory import Trajectory
@@ -92,28 +93,48 @@ start, end = int((rise < 0.1).nonzero()[-1]), int((rise < 0.9).nonzero()[-1]) + 
 watched = [index for index in range(len(sigmas)) if 0.3 < sigmas[index]]
 judged = torch.stack([judge(path.denoised[index, ends_here].float())[:, followed] for index in watched])
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Left: probability of the followed class against the noise level, which falls from left to right. For samples that end in the class the exact posterior rises from the share of the class in the data to one inside a shaded window; the classifier on the denoised images rises at about the same place; for other samples the posterior falls to zero. Right: GDP parameter against noise level on log axes, per step and summed up, both rising all the way; three marks show start, middle and end of the window."}}
-figure, (left, right) = plt.subplots(1, 2, figsize=figures.DOUBLE)
-for axes in (left, right):
-    axes.axvspan(sigmas[start], sigmas[end], color="#f2e6c9", zorder=0)
-    axes.set(xscale="log", xlabel=r"noise level $\sigma$", xlim=(sigmas[0], sigmas[watched[-1]]))
-left.plot(sigmas, posterior[:, ends_here, followed].mean(dim=1), label="posterior, samples that end in the class")
-left.plot(sigmas[watched], judged.mean(dim=1), label="classifier on the denoised images, the same samples")
-left.plot(sigmas, posterior[:, ~ends_here, followed].mean(dim=1), label="posterior, the other samples")
-left.set(ylabel=f"probability of {class_name}", ylim=(-0.02, 1.3), yticks=np.linspace(0, 1, 6))
-left.legend(loc="upper left", fontsize=9)
 per_step = reverse_sde_gdp_mu(plan.sigmas, sensitivity=1.0 / beta)
 so_far = per_step.square().cumsum(0).sqrt()
-right.loglog(sigmas, per_step, label="one step")
-right.loglog(sigmas, so_far, label="all steps so far")
 marks = [start, (start + end) // 2, end]
-right.plot(sigmas[marks], so_far[marks], "o", color=figures.PALETTE[1])
-for mark in marks:
-    right.annotate(f"{so_far[mark]:.2g}", (sigmas[mark], so_far[mark]), (-4, 6), textcoords="offset points", ha="right")
-seen = sigmas >= sigmas[watched[-1]]
-right.set(ylabel=r"GDP $\mu$ of one output", ylim=(per_step[0] / 2, so_far[seen].max() * 3))
-right.legend(loc="upper left")
-plt.show()
+curves = [
+    {
+        "sigma": float(sigmas[index]),
+        "inside": float(posterior[index, ends_here, followed].mean()),
+        "judged": float(judged[watched.index(index)].mean()) if index in watched else None,
+        "outside": float(posterior[index, ~ends_here, followed].mean()),
+        "own": float(mean[index]),
+        "per_step": float(per_step[index]),
+        "so_far": float(so_far[index]),
+        "mark": int(index in marks),
+    }
+    for index in range(len(sigmas))
+]
+
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Left: probability of the followed class against the noise level, which falls from left to right. For samples that end in the class the exact posterior rises from the share of the class in the data to one inside a shaded window; the classifier on the denoised images rises at about the same place; for other samples the posterior falls to zero. Right: GDP parameter against noise level on log axes, per step and summed up, both rising all the way; three marks show start, middle and end of the window."}}
+def draw(rows, name):
+    """Both panels; the marks are start, middle and end of the window."""
+    _, (left, right) = plt.subplots(1, 2, figsize=figures.DOUBLE)
+    seen, marked = rows[rows.judged.notna()], rows[rows.mark == 1]
+    for axes in (left, right):
+        axes.axvspan(marked.sigma.iloc[0], marked.sigma.iloc[-1], color="#f2e6c9", zorder=0)
+        axes.set(xscale="log", xlabel=r"noise level $\sigma$", xlim=(rows.sigma.iloc[0], seen.sigma.iloc[-1]))
+    left.plot(rows.sigma, rows.inside, label="posterior, samples that end in the class")
+    left.plot(seen.sigma, seen.judged, label="classifier on the denoised images, the same samples")
+    left.plot(rows.sigma, rows.outside, label="posterior, the other samples")
+    left.set(ylabel=f"probability of {name}", ylim=(-0.02, 1.3), yticks=np.linspace(0, 1, 6))
+    left.legend(loc="upper left", fontsize=9)
+    right.loglog(rows.sigma, rows.per_step, label="one step")
+    right.loglog(rows.sigma, rows.so_far, label="all steps so far")
+    right.plot(marked.sigma, marked.so_far, "o", color=figures.PALETTE[1])
+    for row in marked.itertuples():
+        right.annotate(f"{row.so_far:.2g}", (row.sigma, row.so_far), (-4, 6), textcoords="offset points", ha="right")
+    right.set(ylabel=r"GDP $\mu$ of one output", ylim=(rows.per_step.iloc[0] / 2, seen.so_far.max() * 3))
+    right.legend(loc="upper left")
+    plt.show()
+
+
+draw(pd.DataFrame(curves), class_name)
 
 # %% [markdown]
 # The window (shaded) is where the posterior probability of the class that a sample ends in, averaged over *all* samples, goes from 10 to
@@ -198,6 +219,44 @@ figures.image_grid(
 )
 plt.show()
 
+# %% [markdown]
+# ## On real CIFAR-10
+#
+# The same for 50,000 photographs and the paper's own class, from a bundle ({doc}`/book/rerun`). Full-batch samples end in photographs of CIFAR-10, which may
+# not be passed on; so there are curves and no pictures.
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "The same two panels for the class ship of CIFAR-10: probability of the class against the noise level, and the GDP parameter against the noise level."}}
+real = None
+if tier != "cifar10" and bundles.bundle_path("fig06_critical_window", "cifar10").is_file():
+    real = bundles.read_bundle("fig06_critical_window", "cifar10")
+    (made,) = real.tables["run"]
+    draw(pd.DataFrame(real.tables["curves"]), made["class_name"])
+
+# %% tags=["hide-input"]
+if real is not None:
+    points = pd.DataFrame(real.tables["curves"])
+    points = points[points.mark == 1]
+    report.table(
+        pd.DataFrame(
+            {
+                "time": ["start of the window", "middle", "end of the window"],
+                "noise level": list(points.sigma),
+                "probability of the final class": list(points.own),
+                "mu of this step": list(points.per_step),
+                "mu so far": list(points.so_far),
+            }
+        ),
+        f"The window on CIFAR-10 (JPEG copy), {made['num_samples']:,} trajectories, {made['in_class']:,} of which end in {made['class_name']}, "
+        f"classifier: {made['classifier']}, accuracy {made['accuracy']:.2f}; {real.origin}",
+    )
+
+# %% tags=["hide-input"]
+inputs = {data.name: data.sha256 for data in (private, public)}
+if tier == "cifar10":
+    made = {"num_samples": num_samples, "in_class": int(ends_here.sum()), "class_name": class_name}
+    made |= {"classifier": judge.name, "accuracy": score.accuracy}
+    bundles.keep("fig06_critical_window", globals(), tables={"curves": curves, "run": [made]}, inputs=inputs)
+
 # %% tags=["hide-input"]
 inside = slice(start, end + 1)
 report.claims(
@@ -210,4 +269,4 @@ report.claims(
 )
 
 # %% tags=["hide-input"]
-report.footer("fig06_critical_window", globals(), inputs={data.name: data.sha256 for data in (private, public)})
+report.footer("fig06_critical_window", globals(), inputs=inputs)

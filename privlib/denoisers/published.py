@@ -6,6 +6,7 @@ structure. NVIDIA's own EDM pickles are left out: loading one executes code from
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -115,9 +116,7 @@ def load_published(source: str | Path, *, class_label: int | None = None) -> Pub
     """
     from diffusers import DDPMScheduler, UNet2DModel  # takes seconds to import
 
-    folder = Path(source)
-    if not folder.is_dir():
-        folder = _download(str(source))
+    folder = _folder(source)
     try:
         scheduler = json.loads((folder / "scheduler" / "scheduler_config.json").read_text(encoding="utf-8"))
         network = UNet2DModel.from_pretrained(folder / "unet", use_safetensors=True).eval().requires_grad_(False)
@@ -131,6 +130,26 @@ def load_published(source: str | Path, *, class_label: int | None = None) -> Pub
             raise DataError(f"{source}: the network must predict epsilon, got {scheduler['prediction_type']}")
         return DDPMDenoiser(network, DDPMScheduler.from_config(scheduler).betas, class_label=class_label)
     raise DataError(f"{source}: scheduler {kind!r} is not one that can be turned into a denoiser")
+
+
+def published_sha256(source: str | Path) -> str:
+    """Checksum of the network's weight files, in the order of their names: what a result made with them depends on.
+
+    Raises:
+        DataError: the source cannot be had, or has no weights in safetensors.
+    """
+    files = sorted((_folder(source) / "unet").glob("*.safetensors"))
+    if not files:
+        raise DataError(f"{source} has no weights in safetensors under unet/")
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as content:
+            digest.update(hashlib.file_digest(content, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _folder(source: str | Path) -> Path:
+    return Path(source) if Path(source).is_dir() else _download(str(source))
 
 
 def _download(name: str) -> Path:

@@ -26,6 +26,7 @@ from papermill.exceptions import PapermillExecutionError
 from privlib.pipeline.checks import PageError, checked_results
 from privlib.pipeline.parameters import checked_parameters
 from privlib.pipeline.profiles import ProfileError, load_profile
+from privlib.report.bundles import add_claims, kept_path
 from privlib.report.parameters import ParameterError, notebook_parameters
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -86,13 +87,15 @@ def run(notebook: Path, output: Path, results: Path, parameters: Mapping[str, ob
     """
     with _partial(output) as partial_output, _partial(results) as partial_results:
         executed = execute(notebook, parameters)
-        bundle = checked_results(executed, notebook.stem)
+        found = checked_results(executed, notebook.stem)
         executed.metadata.papermill.update(input_path=notebook.as_posix(), output_path=output.as_posix())
         with _writing_to(output):
             _write(partial_output, nbformat.writes(executed))
-            _write(partial_results, json.dumps(bundle, indent=1, sort_keys=True) + "\n")
+            _write(partial_results, json.dumps(found, indent=1, sort_keys=True) + "\n")
             os.replace(partial_results, results)
             os.replace(partial_output, output)
+        if kept_path(notebook.stem, found["tier"]).is_file():
+            add_claims(kept_path(notebook.stem, found["tier"]), found)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,6 +1,6 @@
-"""Gather the pages of the book where jupyter-book reads them: prose, executed notebooks, status page, data.
+"""Gather the pages of the book where jupyter-book reads them: prose, executed notebooks, pages made by code, data.
 
-    python -m privlib.pipeline.stage SITE --executed DIR --status FILE --grid FILE --notebooks FILE...
+    python -m privlib.pipeline.stage SITE --executed DIR --pages FILE... --grid FILE --notebooks FILE...
 
 Run from the top of the checkout. SITE is replaced as a whole; notebooks keep their places below ``notebooks/``, so that
 ``_toc.yml`` and the links between pages read as in the checkout.
@@ -18,17 +18,23 @@ from privlib.pipeline.explorer_page import write_fragment
 from privlib.pipeline.folders import replaced_folder
 
 
-def stage(site: Path, *, executed: Path, status: Path, grid: Path, notebooks: Sequence[Path]) -> None:
+def stage(site: Path, *, executed: Path, pages: Sequence[Path], grid: Path, notebooks: Sequence[Path]) -> None:
     """Fill ``site`` from the checkout in the working folder and the given products of the build.
 
     Raises:
         OSError: a file is missing or cannot be written; ``site`` is then as before.
     """
     with replaced_folder(site) as fresh:
-        shutil.copytree("book", fresh / "book", ignore=shutil.ignore_patterns("claims"), copy_function=shutil.copyfile)
+        shutil.copytree(
+            "book",
+            fresh / "book",
+            ignore=shutil.ignore_patterns("claims", "what_holds.yml"),
+            copy_function=shutil.copyfile,
+        )
         for notebook in notebooks:
             _copy(notebook, fresh / "notebooks" / notebook.relative_to(executed))
-        _copy(status, fresh / "book" / "status.md")
+        for page in pages:
+            _copy(page, fresh / "book" / page.name)
         _copy(grid, fresh / "book" / "_static" / "explorer" / "grid.json")
         explorer = fresh / "book" / "explorer"
         write_fragment(grid, explorer / "explorer.js", explorer / "fragment.html")
@@ -41,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="privlib.pipeline.stage", description="Gather the pages of the book.")
     parser.add_argument("site", type=Path, metavar="SITE")
     parser.add_argument("--executed", type=Path, required=True, metavar="DIR", help="folder of the executed notebooks")
-    parser.add_argument("--status", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--pages", type=Path, nargs="+", required=True, metavar="FILE", help="Markdown for book/")
     parser.add_argument("--grid", type=Path, required=True, metavar="FILE", help="data of the explorer")
     parser.add_argument("--notebooks", type=Path, nargs="+", required=True, metavar="FILE", help="executed notebooks")
     stage(**vars(parser.parse_args(arguments)))

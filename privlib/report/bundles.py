@@ -21,7 +21,7 @@ from privlib.report.parameters import notebook_parameters
 from privlib.report.provenance import changed_parameters, device_name, git_revision, notebook_source
 from privlib.report.status import TIERS
 
-#: What every bundle says of its making.
+#: What every bundle says of its making; ``rechecked`` comes to those that ``privlib.pipeline.recheck`` has renewed.
 MADE_KEYS = frozenset({"date", "revision", "device", "parameters", "inputs", "code"})
 
 Row = Mapping[str, str | int | float | None]
@@ -38,7 +38,8 @@ class Bundle:
     Attributes:
         asset: notebook that made it.
         tier: scale it was made at.
-        made: date, revision, device, parameters, checksum of each input by name, digest of each file of code.
+        made: date, revision, device, parameters, checksum of each input by name, digest of each file of code; where the
+            code has changed since without effect, the date, revision and parameters of the small run that showed it.
         tables: rows of each table by its name, all rows of a table with the same keys.
         changed: files of code that have changed since, set by ``read_bundle``; the bundle is stale if there are any.
     """
@@ -52,7 +53,7 @@ class Bundle:
     def __post_init__(self) -> None:
         if self.tier not in TIERS:
             raise BundleError(f"tier must be one of {', '.join(TIERS)}, got {self.tier!r}")
-        if set(self.made) != MADE_KEYS:
+        if set(self.made) - {"rechecked"} != MADE_KEYS:
             raise BundleError(f"{self.asset}: made must have the keys {sorted(MADE_KEYS)}, got {sorted(self.made)}")
         for name, rows in self.tables.items():
             if not rows or any(list(row) != list(rows[0]) for row in rows):
@@ -63,6 +64,8 @@ class Bundle:
         """One line for a caption: scale, date, device and revision; and whether the bundle is stale."""
         made = self.made
         text = f"from a run at the {self.tier} scale on {made['date']}, {made['device']}, revision {made['revision']}"
+        if rechecked := made.get("rechecked"):
+            text += f"; code changed since, a small run at revision {rechecked['revision']} gave the same"
         if not self.changed:
             return text
         first, *others = self.changed
@@ -94,7 +97,14 @@ def read_bundle(asset: str, tier: str, *, root: Path | None = None) -> Bundle:
     Raises:
         BundleError: no such file, not a bundle of that asset and tier, or changed since it was written.
     """
-    path = bundle_path(asset, tier, root=root)
+    bundle = _read(bundle_path(asset, tier, root=root), asset, tier)
+    now = code_digests(notebook_source(asset, root or repository_root()), root or repository_root())
+    then = bundle.made["code"]
+    changed = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+    return replace(bundle, changed=tuple(changed))
+
+
+def _read(path: Path, asset: str, tier: str) -> Bundle:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -108,11 +118,7 @@ def read_bundle(asset: str, tier: str, *, root: Path | None = None) -> Bundle:
         raise BundleError(f"{path}: content and checksum differ; it was edited or damaged after it was made")
     if (content["asset"], content["tier"]) != (asset, tier):
         raise BundleError(f"{path}: is a bundle of {content['asset']} at {content['tier']}")
-    bundle = Bundle(**content)
-    now = code_digests(notebook_source(asset, root or repository_root()), root or repository_root())
-    then = bundle.made["code"]
-    changed = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
-    return replace(bundle, changed=tuple(changed))
+    return Bundle(**content)
 
 
 def keep(
@@ -139,9 +145,33 @@ def keep(
         "inputs": dict(inputs),
         "code": code_digests(source, root),
     }
-    path = root / "_build" / "bundles" / str(namespace["tier"]) / f"{asset}.json"
+    path = kept_path(asset, str(namespace["tier"]), root=root)
     write_bundle(Bundle(asset, str(namespace["tier"]), made, tables), path)
     return path
+
+
+def kept_path(asset: str, tier: str, *, root: Path | None = None) -> Path:
+    """Where ``keep`` writes: ``<root>/_build/bundles/<tier>/<asset>.json``."""
+    return (root or repository_root()) / "_build" / "bundles" / tier / f"{asset}.json"
+
+
+def add_claims(path: Path, results: Mapping[str, object]) -> None:
+    """Put what the run recorded for the ledger into its bundle, as the table ``claims``; the checksum is made again.
+
+    A notebook records its claims when it is done, after the bundle is written.
+
+    Args:
+        path: the bundle.
+        results: what ``report.claims`` published: asset, tier, values and statuses by claim id.
+
+    Raises:
+        BundleError: no bundle of that asset and tier at ``path``.
+    """
+    bundle = _read(path, str(results["asset"]), str(results["tier"]))
+    values, statuses = results["values"], results["statuses"]
+    rows = [{"claim": claim, "value": values[claim], "status": statuses[claim]} for claim in statuses]
+    if rows:
+        write_bundle(replace(bundle, tables={**bundle.tables, "claims": rows}), path)
 
 
 def _checksum(content: Mapping[str, object]) -> str:

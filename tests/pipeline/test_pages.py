@@ -92,14 +92,24 @@ def test_staging_replaces_everything(build, tmp_path):
         "book/index.md",
         "book/_static/book.css",
         "book/explorer/explorer.js",
-        "s.md",
+        "status.md",
+        "what_holds.md",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name, encoding="utf-8")
     folder = tmp_path / "_build" / "site"
     (folder / "book").mkdir(parents=True)
     (folder / "book" / "gone.md").write_text("a page of a former build", encoding="utf-8")
-    arguments = ["--executed", "_build/executed/smoke", "--status", "s.md", "--grid", "g.json", "--notebooks"]
+    arguments = [
+        "--executed",
+        "_build/executed/smoke",
+        "--pages",
+        "status.md",
+        "what_holds.md",
+        "--grid",
+        "g.json",
+        "--notebooks",
+    ]
     assert stage.main([str(folder), *arguments, "_build/executed/smoke/denoisers/tab01.ipynb"]) == 0
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
         "_config.yml",
@@ -110,6 +120,7 @@ def test_staging_replaces_everything(build, tmp_path):
         "book/explorer/fragment.html",
         "book/index.md",
         "book/status.md",
+        "book/what_holds.md",
         "notebooks/denoisers/tab01.ipynb",
     ]
     assert sorted(path.name for path in folder.parent.iterdir()) == ["executed", "site"]

@@ -5,7 +5,15 @@ from dataclasses import replace
 import nbformat
 import pytest
 
-from privlib.report.bundles import Bundle, BundleError, bundle_path, keep, read_bundle, write_bundle
+from privlib.report.bundles import (
+    Bundle,
+    BundleError,
+    add_claims,
+    bundle_path,
+    keep,
+    read_bundle,
+    write_bundle,
+)
 from privlib.report.code import code_digests
 
 MADE = {
@@ -125,3 +133,21 @@ def test_what_a_notebook_keeps_says_how_it_was_made_but_not_where(checkout, note
     assert bundle.made["parameters"] == {"seed": 3} and bundle.made["inputs"] == {"d": "00"}
     assert bundle.tables == {"main": [{"a": 1.0}]} and bundle.changed == ()
     assert set(bundle.made["code"]) == {"notebooks/paper/tab01.ipynb", "privlib/numerics.py"}
+
+
+def test_claims_join_their_bundle_and_the_checksum_still_guards_it(path):
+    statuses = {"tab01.a": "trend holds", "tab01.b": "not run at this scale"}
+    results = {"asset": "tab01", "tier": "cifar10", "values": {"tab01.a": True, "tab01.b": None}, "statuses": statuses}
+    add_claims(path, results)
+    bundle = read_bundle("tab01", "cifar10")
+    assert bundle.tables["main"] == BUNDLE.tables["main"] and bundle.changed == ()
+    assert [row["status"] for row in bundle.tables["claims"]] == list(statuses.values())
+    path.write_text(path.read_text().replace("trend holds", "match"))
+    with pytest.raises(BundleError, match="content and checksum differ"):
+        read_bundle("tab01", "cifar10")
+
+
+def test_claims_of_another_run_do_not_join(path):
+    results = {"asset": "tab02", "tier": "cifar10", "values": {}, "statuses": {}}
+    with pytest.raises(BundleError, match="is a bundle of tab01"):
+        add_claims(path, results)
