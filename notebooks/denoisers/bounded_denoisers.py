@@ -45,7 +45,8 @@ group_clips = [0.02]  # norms of a record's voice in the group tilt, each from 1
 num_groups = 100  # public groups, from 1 to the number of public images
 released_mus = [0.03]  # GDP parameters of the one release, each above 0
 components = 24  # principal components of the features that distances are taken in, at least 1
-feature_side = 64  # input side of the feature network, a multiple of 32
+network = "efficientnet"  # whose features distances are taken in: efficientnet, inception, clip or dinov2 (the last three need weights)
+feature_side = 64  # input side of efficientnet, a multiple of 32
 counts = [1_000, 10_000, 50_000]  # numbers of outputs that epsilon is stated for, each at least 1
 delta = 1e-5  # delta at which epsilon is stated, between 0 and 1
 seed = 0  # seed of noise, blocks and groups, a whole number from 0
@@ -64,14 +65,14 @@ from privlib.accounting.certified import epsilon_interval
 from privlib.data import load
 from privlib.data.images import to_bytes
 from privlib.denoisers.anchors import PublicAnchor
-from privlib.denoisers.checkpoints import load_denoiser, read_card
 from privlib.denoisers.clipped import ClippedDenoiser
 from privlib.denoisers.groups import PublicGroups
+from privlib.denoisers.named import card_of, load_named
 from privlib.denoisers.population import PopulationDenoiser
 from privlib.denoisers.released import ReweightedDenoiser, release_counts
 from privlib.denoisers.tilted import GroupDenoiser
-from privlib.metrics.features import efficientnet_lite0
 from privlib.metrics.frechet import frechet_estimate
+from privlib.metrics.named import load_features
 from privlib.numerics import choose_device
 from privlib.report import bundles
 from privlib.samplers.hybrid import full_batch, output_wise
@@ -83,15 +84,10 @@ from privlib.types import Adjacency, Interval
 POSTERIOR = "posterior mean"
 figures.use_style()
 where = choose_device(device)
-
-
-def read(name, most):
-    data = load(name, folder=data_folder)
-    return data.draw(most, seed=seed) if 0 < most < len(data) else data
-
-
-private, public, target = read(private_data, 0), read(public_data, num_public), read(reference_data, num_reference)
-extractor = efficientnet_lite0(side=feature_side, device=where)
+private = load(private_data, folder=data_folder)
+public = load(public_data, folder=data_folder, most=num_public, seed=seed)
+target = load(reference_data, folder=data_folder, most=num_reference, seed=seed)
+extractor = load_features(network, side=feature_side, device=where)
 public_features, target_features = extractor(public.unit()), extractor(target.unit())
 private_features = target_features if private_data == reference_data else extractor(private.unit())
 groups = PublicGroups(public_features, num_groups, seed=seed)
@@ -139,7 +135,7 @@ def judge(public_denoiser, design, setting, run, mechanism, *, once=False):
 
 
 for name in public_denoisers:
-    denoiser = PublicAnchor(public) if name == POSTERIOR else load_denoiser(name).to(where)
+    denoiser = PublicAnchor(public) if name == POSTERIOR else load_named(name).to(where)
     plan = Plan(grid, num_private, ANCESTRAL, PublicTail(denoiser, solver=CoarseHeun(num_tail_levels)))
 
     anchor = PublicAnchor(public, denoiser=denoiser)
@@ -331,7 +327,7 @@ if tier != "cifar10":
 
 # %% tags=["hide-input"]
 inputs = {data.name: data.sha256 for data in (private, public, target)}
-inputs |= {f"weights/{name}": read_card(name)["sha256"] for name in public_denoisers if name != POSTERIOR}
+inputs |= {f"weights/{name}": card_of(name)["sha256"] for name in public_denoisers if name != POSTERIOR}
 if tier == "cifar10":
     bundles.keep("bounded_denoisers", globals(), tables={"designs": results}, inputs=inputs)
 

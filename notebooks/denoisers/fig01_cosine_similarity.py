@@ -24,7 +24,7 @@
 
 # %% tags=["parameters"]
 data = "emoji/public"  # records that both denoisers are about, a name that privlib.data.load accepts
-weights = "emoji"  # neural denoiser trained on these records, a name of shipped weights
+weights = "emoji"  # neural denoiser trained on these records, a name that load_named accepts
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
 num_steps = 50  # levels of the EDM grid, a whole number of at least 10
 num_samples = 32  # paths for each seed, at least 1
@@ -40,8 +40,8 @@ import torch
 
 from privlib import figures, report
 from privlib.data import load
-from privlib.denoisers.checkpoints import load_denoiser, read_card
 from privlib.denoisers.empirical import EmpiricalDenoiser
+from privlib.denoisers.named import card_of, load_named
 from privlib.metrics.directions import Directions, average_over_seeds
 from privlib.numerics import choose_device
 from privlib.report import bundles
@@ -51,8 +51,8 @@ from privlib.schedules import edm_sigmas, log_snr
 
 figures.use_style()
 where = choose_device(device)
-records, card = load(data, folder=data_folder), read_card(weights)
-empirical, neural = EmpiricalDenoiser(records), load_denoiser(weights).to(where)
+records, card = load(data, folder=data_folder), card_of(weights)
+empirical, neural = EmpiricalDenoiser(records), load_named(weights).to(where)
 centre = records.unit().mean(dim=0)
 sigmas = edm_sigmas(num_steps)
 
@@ -161,28 +161,18 @@ report.table(
 # forms and not over the records as they are.
 
 # %% tags=["hide-input"]
-recipe = card["recipe"]
-report.table(
-    pd.DataFrame(
-        {
-            "": [
-                "data",
-                "images seen in training",
-                "mirrored at random",
-                "moved at random, pixels",
-                "mean and deviation of ln(noise level)",
-            ],
-            "value": [
-                recipe["data"],
-                f"{card['images_seen']:,}",
-                "yes" if recipe["flip"] else "no",
-                str(recipe["shift"]),
-                f"{recipe['p_mean']:g} and {recipe['p_std']:g}",
-            ],
-        }
-    ),
-    f"How the neural denoiser {weights} was trained",
-)
+if recipe := card.get("recipe"):  # of published weights it is not known
+    trained = {
+        "data": recipe["data"],
+        "images seen in training": f"{card['images_seen']:,}",
+        "mirrored at random": "yes" if recipe["flip"] else "no",
+        "moved at random, pixels": str(recipe["shift"]),
+        "mean and deviation of ln(noise level)": f"{recipe['p_mean']:g} and {recipe['p_std']:g}",
+    }
+    report.table(
+        pd.DataFrame({"": list(trained), "value": list(trained.values())}),
+        f"How the neural denoiser {weights} was trained",
+    )
 
 # %% tags=["hide-input"]
 inputs = {records.name: records.sha256, f"weights/{weights}": card["sha256"]}

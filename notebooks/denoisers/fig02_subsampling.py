@@ -19,7 +19,7 @@
 # %% tags=["parameters"]
 private_data = "emoji/private"  # private records, a name that privlib.data.load accepts
 public_data = "emoji/public"  # public images around which the third panel clips, another such name
-public_weights = "emoji"  # neural denoiser of its public steps, a name that load_denoiser accepts
+public_weights = "emoji"  # neural denoiser of its public steps, a name that load_named accepts
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
 batch_size = 25  # expected number of records in a block, at least 2
 num_steps = 39  # levels of the EDM grid, a whole number of at least 12
@@ -43,9 +43,9 @@ from privlib.accounting.certified import epsilon_interval
 from privlib.data import load
 from privlib.data.images import to_bytes
 from privlib.denoisers.anchors import PublicAnchor
-from privlib.denoisers.checkpoints import load_denoiser, read_card
 from privlib.denoisers.clipped import ClippedDenoiser
 from privlib.denoisers.empirical import EmpiricalDenoiser
+from privlib.denoisers.named import card_of, load_named
 from privlib.mechanisms import block_mechanism, per_step_composition, reverse_sde_gdp_mu
 from privlib.numerics import choose_device
 from privlib.report import bundles
@@ -65,7 +65,7 @@ plan = Plan(sigmas, num_steps - 1)
 softmax = EmpiricalDenoiser(private)
 anchor = PublicAnchor(public)
 clipped = ClippedDenoiser(private, anchor, public_weight=batch_size, clip=1.0, beta=beta)
-tail = PublicTail(load_denoiser(public_weights).to(where))
+tail = PublicTail(load_named(public_weights).to(where))
 hybrid = Plan(sigmas, num_block_steps(percent / 100, num_steps), tail=tail)
 settings = {"sampling_probability": sampling_probability, "count": num_samples, "seed": seed, "device": where}
 
@@ -233,7 +233,7 @@ report.claims(
 
 # %% tags=["hide-input"]
 inputs = {data.name: data.sha256 for data in (private, public)}
-inputs[f"weights/{public_weights}"] = read_card(public_weights)["sha256"]
+inputs[f"weights/{public_weights}"] = card_of(public_weights)["sha256"]
 if tier == "cifar10":
     made = {"late_sigma": steps[late][0], "num_samples": num_samples, "num_records": len(private)}
     tables = {"changes": changes, "settled": settled, "run": [made]}

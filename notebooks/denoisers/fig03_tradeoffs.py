@@ -26,7 +26,7 @@
 private_data = "emoji/private"  # private records, a name that privlib.data.load accepts
 public_data = "emoji/public"  # public images that the clipped denoiser leans on, another such name
 reference_data = "emoji/private"  # images that samples are compared with, another such name
-weights = "emoji"  # public neural denoiser of the tail, a name that load_denoiser accepts
+weights = "emoji"  # public neural denoiser of the tail, a name that load_named accepts
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
 nominal_records = 3448  # public number that stands for the number n of private records, at least 1
 num_public = 0  # public images that are used, a random choice; 0 for all
@@ -40,7 +40,8 @@ num_steps = 39  # levels of the EDM grid, a whole number of at least 10
 num_public_levels = 5  # levels of the public tail, on a grid of its own, at least 4
 num_samples = 120  # samples of each setting, more than twice the number of components
 components = 16  # principal components of the features that distances are taken in, at least 1
-feature_side = 64  # input side of the feature network, a multiple of 32
+network = "efficientnet"  # whose features distances are taken in: efficientnet, inception, clip or dinov2 (the last three need weights)
+feature_side = 64  # input side of efficientnet, a multiple of 32
 count = 3448  # outputs that epsilon is stated for, at least 1
 delta = 1e-5  # delta at which epsilon is stated, between 0 and 1
 run_folder = ""  # folder that keeps finished batches of samples, so that a run can go on; empty to keep none
@@ -62,10 +63,10 @@ from privlib.accounting.certified import epsilon_interval
 from privlib.data import load
 from privlib.data.images import to_bytes
 from privlib.denoisers.anchors import PublicAnchor
-from privlib.denoisers.checkpoints import load_denoiser, read_card
 from privlib.denoisers.clipped import ClippedDenoiser
 from privlib.denoisers.empirical import EmpiricalDenoiser
-from privlib.metrics.features import efficientnet_lite0
+from privlib.denoisers.named import card_of, load_named
+from privlib.metrics.named import load_features
 from privlib.metrics.paired import paired_distances
 from privlib.metrics.principal import principal_components
 from privlib.metrics.trends import falls
@@ -79,19 +80,14 @@ from privlib.types import Adjacency, Interval
 
 figures.use_style()
 where = choose_device(device)
-
-
-def read(name, most):
-    data = load(name, folder=data_folder)
-    return data.draw(most, seed=seed) if 0 < most < len(data) else data
-
-
-private, public, target = read(private_data, 0), read(public_data, num_public), read(reference_data, num_reference)
-extractor = efficientnet_lite0(side=feature_side, device=where)
+private = load(private_data, folder=data_folder)
+public = load(public_data, folder=data_folder, most=num_public, seed=seed)
+target = load(reference_data, folder=data_folder, most=num_reference, seed=seed)
+extractor = load_features(network, side=feature_side, device=where)
 target_features = extractor(target.unit())
 project = principal_components(target_features, components=components)
 
-neural = load_denoiser(weights).to(where)
+neural = load_named(weights).to(where)
 tail = CoarseHeun(num_public_levels)
 sigmas = edm_sigmas(num_steps)
 anchor = PublicAnchor(public)
@@ -386,7 +382,7 @@ if real is not None:
     )
 
 # %% tags=["hide-input"]
-inputs = {data.name: data.sha256 for data in (private, public, target)} | {weights: read_card(weights)["sha256"]}
+inputs = {data.name: data.sha256 for data in (private, public, target)} | {weights: card_of(weights)["sha256"]}
 if tier == "cifar10":
     made = {"num_samples": num_samples, "components": components, "count": count, "delta": delta}
     tables = {"points": rows, "panels": points_of, "trends": trend_rows, "gains": gains}

@@ -15,7 +15,7 @@
 
 # %% tags=["parameters"]
 data = "emoji/public"  # records that both denoisers are about, a name that privlib.data.load accepts
-weights = "emoji"  # neural denoiser trained on these records, a name of shipped weights
+weights = "emoji"  # neural denoiser trained on these records, a name that load_named accepts
 control_weights = "tiny_imagenet"  # neural denoiser that has not seen these records, another such name
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
 num_steps = 50  # levels of the EDM grid, a whole number of at least 10
@@ -32,8 +32,8 @@ import torch
 
 from privlib import report
 from privlib.data import load
-from privlib.denoisers.checkpoints import load_denoiser, read_card
 from privlib.denoisers.empirical import EmpiricalDenoiser
+from privlib.denoisers.named import card_of, load_named
 from privlib.metrics.directions import Directions, average_over_seeds, implied_distance
 from privlib.numerics import choose_device
 from privlib.report import bundles
@@ -45,9 +45,9 @@ from privlib.schedules import edm_sigmas, log_snr
 from privlib.types import Interval
 
 where = choose_device(device)
-records, card = load(data, folder=data_folder), read_card(weights)
-empirical, neural = EmpiricalDenoiser(records), load_denoiser(weights).to(where)
-stranger, stranger_card = load_denoiser(control_weights).to(where), read_card(control_weights)
+records, card = load(data, folder=data_folder), card_of(weights)
+empirical, neural = EmpiricalDenoiser(records), load_named(weights).to(where)
+stranger, stranger_card = load_named(control_weights).to(where), card_of(control_weights)
 sigmas = edm_sigmas(num_steps)
 # Halves go to the even number, which Python's round does and the printed levels ask for.
 steps = [round(percent * num_steps / 100) for percent in percents]

@@ -15,7 +15,7 @@
 
 # %% tags=["parameters"]
 data = "emoji/public"  # records of the empirical denoiser, a name that privlib.data.load accepts
-weights = "emoji"  # neural denoiser trained on these records, a name of shipped weights
+weights = "emoji"  # neural denoiser trained on these records, a name that load_named accepts
 label_data = "emoji/private"  # labelled images that the linear probe is fitted on, not the records, another such name
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
 classifier = "probe"  # what gives the labels: probe (linear, fitted on label_data) or clip (zero-shot, needs weights)
@@ -36,8 +36,8 @@ import torch
 
 from privlib import figures, report
 from privlib.data import load
-from privlib.denoisers.checkpoints import load_denoiser, read_card
 from privlib.denoisers.empirical import EmpiricalDenoiser
+from privlib.denoisers.named import card_of, load_named
 from privlib.metrics.bootstrap import paired_bootstrap
 from privlib.metrics.classifiers import fit_linear_probe
 from privlib.metrics.clip import load_clip, zero_shot
@@ -56,7 +56,7 @@ WINDOWS = {"high-noise": range(9, 15), "mid-noise": range(15, 21), "low-noise": 
 updates = {kind.name: kind.update for kind in (ANCESTRAL, EULER_MARUYAMA)}
 if step not in updates:
     raise ValueError(f"step must be one of {', '.join(updates)}, got {step!r}")
-records, labelled, card = load(data, folder=data_folder), load(label_data, folder=data_folder), read_card(weights)
+records, labelled, card = load(data, folder=data_folder), load(label_data, folder=data_folder), card_of(weights)
 if classifier == "clip":
     judge = zero_shot(load_clip(device=where), labelled.class_names)
 elif classifier == "probe":
@@ -64,7 +64,7 @@ elif classifier == "probe":
 else:
     raise ValueError(f"classifier must be probe or clip, got {classifier!r}")
 ends = window_endpoints(
-    Sampler(load_denoiser(weights).to(where), edm_sigmas(num_steps), updates[step]),
+    Sampler(load_named(weights).to(where), edm_sigmas(num_steps), updates[step]),
     EmpiricalDenoiser(records),
     list(WINDOWS.values()),
     image_shape=records.image_shape,

@@ -64,3 +64,11 @@ def test_arguments_that_do_not_belong_are_refused(tmp_path):
         load("folder", folder="")
     with pytest.raises(ValueError, match="side is for spec 'folder' only"):
         load("cifar10/train", folder=tmp_path, side=32)
+
+
+def test_a_random_part_depends_on_the_seed_alone():
+    whole, part = load("emoji/public"), load("emoji/public", most=7, seed=3)
+    assert len(part) == 7 and part.sha256 == whole.draw(7, seed=3).sha256 != load("emoji/public", most=7).sha256
+    assert load("emoji/public", most=10**6).sha256 == whole.sha256
+    with pytest.raises(ValueError, match="most must be at least 0, got -1"):
+        load("emoji/public", most=-1)
