@@ -80,7 +80,9 @@ def draw_colours(count: int, *, generator: torch.Generator) -> tuple[list[str], 
         what a caption says of each, such as "white on dark blue"; inks and grounds, uint8, shape (count, 3).
     """
     pairs = [PAIRS[i] for i in torch.randint(len(PAIRS), (count,), generator=generator).tolist()]
-    named = torch.tensor([[PALETTE[ink], PALETTE[ground]] for ink, ground in pairs])
+    named = (
+        torch.tensor([[PALETTE[ink], PALETTE[ground]] for ink, ground in pairs]).to(torch.int64).reshape(count, 2, 3)
+    )
     moves = torch.randint(-JITTER, JITTER + 1, named.shape, generator=generator)
     colours = (named + moves).clamp(0, 255).to(torch.uint8)
     return [f"{ink} on {ground}" for ink, ground in pairs], colours[:, 0], colours[:, 1]

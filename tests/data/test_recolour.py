@@ -44,6 +44,8 @@ def test_drawn_colours_are_those_that_the_caption_names():
         for name, colour in zip(names, (ink, ground), strict=True):
             assert (colour.int() - torch.tensor(PALETTE[name])).abs().max() <= JITTER
     assert len(set(captions)) == len(PAIRS), "every pair comes up in so many draws"
+    none = draw_colours(0, generator=torch.Generator())
+    assert none[0] == [] and none[1].shape == none[2].shape == (0, 3)
 
 
 def glyphs(captions=("game icon of sword", "game icon of axe")):
