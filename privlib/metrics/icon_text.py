@@ -1,7 +1,7 @@
 """IconText: a small model of images and captions, trained here on the public icons; the offline stand-in for CLIP.
 
 An ``open_clip.CLIP`` of the same kind as the released ones, a residual network and a text transformer that meet in one
-space, about a hundred times smaller and trained on nine thousand icons. It orders pictures of icons by what they show
+space, about sixty times smaller and trained on nine thousand icons. It orders pictures of icons by what they show
 and tells which caption belongs to one; it has seen no photograph, and its distances are not CLIP's.
 """
 
@@ -10,17 +10,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from open_clip import CLIP
-from open_clip.model import set_model_preprocess_cfg
-from open_clip.tokenizer import SimpleTokenizer
 from safetensors.torch import load_file, save_file
 
 from privlib.data.locate import ASSETS, DataError
 from privlib.metrics.clip import Clip
+
+with warnings.catch_warnings():
+    # tqdm, which open_clip imports, warns in every notebook without widgets; nothing here draws a bar.
+    warnings.filterwarnings("ignore", message="IProgress not found")
+    from open_clip import CLIP
+    from open_clip.model import set_model_preprocess_cfg
+    from open_clip.tokenizer import SimpleTokenizer
 
 FOLDER = ASSETS / "clip"
 

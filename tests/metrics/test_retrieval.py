@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from privlib.data.images import ImageSet
-from privlib.metrics.retrieval import caption_retrieval
+from privlib.metrics.retrieval import caption_retrieval, pair_retrieval, rank_captions
 
 COUNT = 200
 
@@ -88,3 +88,21 @@ def test_bad_requests_are_refused():
         caption_retrieval(Known(one_hot, one_hot), images(), candidates=300)
     with pytest.raises(ValueError, match="candidates"):
         caption_retrieval(Known(one_hot, one_hot), images(), candidates=4)
+
+
+def test_ranked_captions_name_the_best():
+    ranked = rank_captions(Known(one_hot, one_hot), images(), candidates=10)
+    assert [r.image for r in ranked] == list(range(COUNT)) and all(r.best == r.own and r.rank == 0 for r in ranked)
+    for r in rank_captions(Known(noise, other_noise), images(), candidates=10):
+        assert (r.best == r.own) == (r.rank == 0) and r.own == f"level {r.image}"
+
+
+def test_pairs_are_found_by_the_angle_alone():
+    first = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
+    lengths = torch.linspace(0.1, 10.0, 30)[:, None]
+    assert pair_retrieval(first, first * lengths) == 1.0
+    assert pair_retrieval(first, first.roll(1, 0)) == 0.0
+    half = torch.where(torch.arange(30)[:, None] < 15, first, first.roll(1, 0))
+    assert pair_retrieval(first, half) == pytest.approx(0.5, abs=0.05)
+    with pytest.raises(ValueError, match="first and second must both have shape"):
+        pair_retrieval(first, first[:5])
