@@ -202,12 +202,12 @@ def draw(rows, panel, keys, axes):
         if design == SOFTMAX and panel != "b":
             for x, y, row in zip(across, points.distance, points.itertuples(), strict=True):
                 mark = f"{row.percent:g} %" if panel == "a" else f"B = {row.batch}"
-                axes.annotate(mark, (x, y), (-4, -14), textcoords="offset points", fontsize=9, ha="right")
+                axes.annotate(mark, (x, y), (6, 5), textcoords="offset points", fontsize=9)
     if panel == "b":
         axes.set(xlabel="re-noising steps", xticks=[key[1] for key in keys])
     else:
         axes.set(xscale="log" if panel == "a" else "linear", xlabel=r"$\varepsilon$ at sensitivity $1/\beta$")
-        axes.margins(x=0.15)
+        axes.margins(x=0.25)
 
 
 def draw_all(rows, points):

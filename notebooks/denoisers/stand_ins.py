@@ -10,7 +10,7 @@
 # # The networks that stand in for CLIP, DINO and Inception
 #
 # The papers measure images with networks whose weights are downloaded: CLIP {cite:p}`radford2021learning`, DINO {cite:p}`oquab2024dinov2` and the Inception network of FID. The book has to run without a download,
-# so two small networks take their place. Wherever a number comes from one of them the page says so, under the network's own name. This page says what the two are and what they can tell apart.
+# so two small networks take their place. Wherever a number comes from one of them the page says so, under the network's own name. {doc}`/book/metrics` lists every instrument; this page says what the two networks are and what they can tell apart.
 
 # %% tags=["parameters"]
 feature_side = 96  # input side of efficientnet, a multiple of 32

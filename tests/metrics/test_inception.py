@@ -133,9 +133,10 @@ def test_input_is_bytes(extractor: Inception) -> None:
         torch.testing.assert_close(prepared, torch.full((1, 3, 299, 299), (byte - 128) / 128), rtol=1e-5, atol=1e-5)
 
 
-def test_only_the_published_file_carries_the_name(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = load_inception(weights=weights)
-    assert (other.name, other.stand_in_for) == ("Inception-type network random.pth", "Inception-v3")
+def test_only_the_published_file_carries_the_name(
+    extractor: Inception, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (extractor.name, extractor.stand_in_for) == ("Inception-type network random.pth", "Inception-v3")
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     monkeypatch.setattr(inception, "FID_INCEPTION", dataclasses.replace(inception.FID_INCEPTION, sha256=digest))
     published = load_inception(weights=weights)
