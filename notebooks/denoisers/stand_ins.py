@@ -85,7 +85,7 @@ report.table(
 # %% [markdown]
 # What it found, for held-out images that were drawn at random: below each image the caption that came first, and its own caption where that is another.
 
-# %% mystnb={"image": {"alt": "Grid of small icons and emoji, with a caption below each. Some captions are right; where one is wrong, the right one is given in brackets, and style and colours mostly agree."}} tags=["hide-input"]
+# %% mystnb={"image": {"alt": "Grid of small icons and emoji, with a caption below each. Some captions are right; where one is wrong, the right one is given in brackets."}} tags=["hide-input"]
 held_out = load_captioned("public_held_out")
 ranked = rank_captions(icon_text, held_out, candidates=candidates, seed=seed)
 order = torch.randperm(len(ranked), generator=torch.Generator().manual_seed(seed))[:num_shown].tolist()
@@ -94,6 +94,7 @@ for axes, place in zip(grid.flat, order, strict=True):
     axes.imshow(held_out.pixels[ranked[place].image].permute(1, 2, 0).numpy())
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
+    axes.spines[:].set_visible(False)
     words = ranked[place].best + ("" if ranked[place].rank == 0 else f" [{ranked[place].own}]")
     axes.set_xlabel(textwrap.fill(words, 26), fontsize=8)
 plt.show()
@@ -120,7 +121,7 @@ report.table(
 )
 
 # %% [markdown]
-# `icon_text` was trained to bring drawings of one concept together, on other concepts by the same two vendors, so that it does well here says little of other images. Of photographs it knows nothing: on the `cifar10` tier its distances are those of a network that is far from
+# `icon_text` was trained to bring drawings of one concept together, on other concepts by the same two vendors; what it reaches here says little of other images. Of photographs it knows nothing: on the `cifar10` tier its distances are those of a network that is far from
 # home, and are shown for their order only.
 
 # %% tags=["hide-input"]
