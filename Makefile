@@ -6,7 +6,8 @@
 #   make test-slow   the tests that take longer
 #   make bench       compare accountants and denoisers with others, side by side (not part of the tests)
 #   make train-public  train the public denoisers of PROFILE again, or go on where it stopped (hours on a CPU)
-#   make emoji       make the bundled atlases again from npm packages, PACKAGES=.../node_modules
+#   make train-clip  train the small model of icons and captions again, or go on where it stopped
+#   make emoji icons  make the bundled atlases again from npm packages, PACKAGES=.../node_modules
 #   make serve       look at the site on this machine, port 8000
 #   make sync        bring each notebook and its .py text together, the newer one wins
 #   make lock        resolve requirements.lock again from pyproject.toml (LOCK_FLAGS=--upgrade for newer versions)
@@ -28,7 +29,7 @@ SNAKEMAKE := $(BIN)/python -m privlib.pipeline.unlock && PATH="$(CURDIR)/$(BIN):
 	--max-checksum-file-size 0 --rerun-incomplete --quiet rules host --config profile=$(PROFILE) --
 
 .DEFAULT_GOAL := book
-.PHONY: book check test test-slow bench train-public emoji serve sync lock clean
+.PHONY: book check test test-slow bench train-public train-clip emoji icons serve sync lock clean
 
 # The stamp is written last: an installation that was interrupted has none and starts over in an empty environment.
 $(INSTALLED): requirements.lock
@@ -57,8 +58,14 @@ bench: $(INSTALLED)
 train-public: $(INSTALLED)
 	$(BIN)/python -m privlib.training $(PROFILE)
 
+train-clip: $(INSTALLED)
+	$(BIN)/python -m privlib.pipeline.train_clip
+
 emoji: $(INSTALLED)
 	$(BIN)/python -m privlib.data.emoji_atlases $(PACKAGES) privlib/assets/emoji
+
+icons: $(INSTALLED)
+	$(BIN)/python -m privlib.data.icon_atlases $(PACKAGES) privlib/assets/icons
 
 serve: book
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html 8000

@@ -54,11 +54,38 @@ def on_white(image: Image.Image) -> Image.Image:
     return canvas.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX)
 
 
+def draw_svg(body: str, box: tuple[float, float, float, float]) -> Image.Image:
+    """Vector graphics as RGBA at eight times SIDE; ``box`` is (left, top, width, height) in the drawing's own units."""
+    from resvg_py import svg_to_bytes  # only whoever makes atlases again has it
+
+    view = " ".join(f"{end:g}" for end in box)
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{view}">{body}</svg>'
+    return Image.open(io.BytesIO(bytes(svg_to_bytes(svg_string=svg, width=8 * SIDE, height=8 * SIDE))))
+
+
+def write_atlas(cells: list[np.ndarray], path: Path) -> None:
+    """Join pictures of shape (SIDE, SIDE, 3), row by row on white, into one lossless WebP file."""
+    atlas = np.full((math.ceil(len(cells) / COLUMNS) * SIDE, COLUMNS * SIDE, 3), 255, np.uint8)
+    for index, cell in enumerate(cells):
+        row, column = divmod(index, COLUMNS)
+        atlas[row * SIDE : (row + 1) * SIDE, column * SIDE : (column + 1) * SIDE] = cell
+    Image.fromarray(atlas).save(path, lossless=True, quality=100, method=6)
+
+
+def write_sums(files: list[Path], folder: Path) -> None:
+    """Write ``SHA256SUMS`` of ``files`` into ``folder``."""
+    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in sorted(files)]
+    (folder / "SHA256SUMS").write_text("".join(sums))
+
+
+def package_version(packages: Path, package: str) -> str:
+    """The version that a package states of itself."""
+    return json.loads((packages / package / "package.json").read_text())["version"]
+
+
 def picture_finder(vendor: str, package: Path) -> Callable[[dict], Image.Image | None]:
     """A function from a concept to the vendor's picture of it, or None."""
     if vendor == "fluentflat":
-        from resvg_py import svg_to_bytes  # only this vendor comes as vector graphics
-
         icons = json.loads((package / "icons.json").read_text())
         names = json.loads((package / "chars.json").read_text())
 
@@ -69,8 +96,7 @@ def picture_finder(vendor: str, package: Path) -> Callable[[dict], Image.Image |
             name = icons["aliases"].get(name, {}).get("parent", name)
             icon = icons["icons"][name]
             width, height = icon.get("width", icons["width"]), icon.get("height", icons["height"])
-            svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">{icon["body"]}</svg>'
-            return Image.open(io.BytesIO(bytes(svg_to_bytes(svg_string=svg, width=8 * SIDE, height=8 * SIDE))))
+            return draw_svg(icon["body"], (0, 0, width, height))
 
         return find
     if vendor == "fluent3d":
@@ -102,14 +128,10 @@ def build(packages: Path, folder: Path) -> None:
     for vendor, (package, licence, holder) in VENDORS.items():
         find = picture_finder(vendor, packages / package)
         found = [(index, picture) for index, c in enumerate(concepts) if (picture := find(c)) is not None]
-        atlas = np.full((math.ceil(len(found) / COLUMNS) * SIDE, COLUMNS * SIDE, 3), 255, np.uint8)
-        for cell, (_, picture) in enumerate(found):
-            row, column = divmod(cell, COLUMNS)
-            atlas[row * SIDE : (row + 1) * SIDE, column * SIDE : (column + 1) * SIDE] = on_white(picture)
-        Image.fromarray(atlas).save(folder / f"{vendor}.webp", lossless=True, quality=100, method=6)
+        write_atlas([np.asarray(on_white(picture)) for _, picture in found], folder / f"{vendor}.webp")
         vendors[vendor] = {
             "package": package,
-            "version": json.loads((packages / package / "package.json").read_text())["version"],
+            "version": package_version(packages, package),
             "licence": licence,
             "copyright": holder,
             "concepts": [index for index, _ in found],
@@ -130,9 +152,7 @@ def build(packages: Path, folder: Path) -> None:
         "vendors": vendors,
     }
     (folder / "emoji.json").write_text(json.dumps(table, ensure_ascii=False, separators=(",", ":")) + "\n")
-    files = sorted([*(folder / f"{vendor}.webp" for vendor in VENDORS), folder / "emoji.json"])
-    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
-    (folder / "SHA256SUMS").write_text("".join(sums))
+    write_sums([*(folder / f"{vendor}.webp" for vendor in VENDORS), folder / "emoji.json"], folder)
 
 
 if __name__ == "__main__":
