@@ -45,10 +45,7 @@ from privlib.data.images import to_bytes
 from privlib.denoisers.empirical import EmpiricalDenoiser
 from privlib.denoisers.named import card_of, load_named
 from privlib.metrics.bootstrap import paired_bootstrap
-from privlib.metrics.clip import load_clip
-from privlib.metrics.dino import load_dinov2
-from privlib.metrics.features import efficientnet_lite0
-from privlib.metrics.icon_text import load_icon_text
+from privlib.metrics.named import load_features
 from privlib.metrics.pairs import cosine_distances_of
 from privlib.metrics.trends import all_negative, falling
 from privlib.numerics import choose_device
@@ -60,19 +57,11 @@ from privlib.schedules import edm_sigmas
 figures.use_style()
 where = choose_device(device)
 WINDOWS = {"high-noise": range(9, 15), "mid-noise": range(15, 21), "low-noise": range(21, 27), "min-noise": range(29, 35)}
-NETWORKS = {
-    "efficientnet": lambda: efficientnet_lite0(side=feature_side, device=where),
-    "icon_text": lambda: load_icon_text(device=where),
-    "clip": lambda: load_clip(device=where),
-    "dinov2": lambda: load_dinov2(device=where),
-}
 COLUMNS = {"CLIP": ("clip", "icon_text"), "DINO": ("dinov2", "efficientnet")}  # the network of the paper, and its stand-in
 updates = {kind.name: kind.update for kind in (ANCESTRAL, EULER_MARUYAMA)}
 if step not in updates:
     raise ValueError(f"step must be one of {', '.join(updates)}, got {step!r}")
-if not networks or set(networks) - set(NETWORKS):
-    raise ValueError(f"networks must be some of {', '.join(NETWORKS)}, got {networks!r}")
-extractors = {name: NETWORKS[name]() for name in networks}
+extractors = {name: load_features(name, side=feature_side, device=where) for name in networks}
 records, card = load(data, folder=data_folder), card_of(weights)
 sigmas = edm_sigmas(num_steps).tolist()
 ends = window_endpoints(

@@ -12,15 +12,16 @@ from privlib.metrics.inception import load_inception
 #: Networks that papers use; their weights are downloaded on the first call.
 PUBLISHED = {"clip": load_clip, "dinov2": load_dinov2, "inception": load_inception}
 
-#: What ``load_features`` accepts.
-NAMES = ("efficientnet", *PUBLISHED)
+#: What ``load_features`` accepts: the stand-ins first.
+NAMES = ("efficientnet", "icon_text", *PUBLISHED)
 
 
 def load_features(name: str, *, side: int = 64, device: str | torch.device = "cpu") -> FeatureExtractor:
     """The feature network that ``name`` stands for.
 
     Args:
-        name: ``efficientnet`` (a stand-in that comes with a package), ``clip``, ``dinov2`` or ``inception``.
+        name: ``efficientnet`` (a stand-in that comes with a package), ``icon_text`` (one that comes with the library),
+            ``clip``, ``dinov2`` or ``inception``.
         side: input side of ``efficientnet``, a multiple of 32; the others have their own.
         device: where it runs.
 
@@ -30,4 +31,10 @@ def load_features(name: str, *, side: int = 64, device: str | torch.device = "cp
     """
     if name not in NAMES:
         raise ValueError(f"name must be one of {', '.join(NAMES)}, got {name!r}")
-    return PUBLISHED[name](device=device) if name in PUBLISHED else efficientnet_lite0(side=side, device=device)
+    if name == "efficientnet":
+        return efficientnet_lite0(side=side, device=device)
+    if name == "icon_text":
+        from privlib.metrics.icon_text import load_icon_text  # brings in open_clip, which takes seconds
+
+        return load_icon_text(device=device)
+    return PUBLISHED[name](device=device)
