@@ -48,6 +48,8 @@ def sources(*patterns):
 # Bundled files behind the module that reads them; a notebook that can reach the module depends on the files.
 ASSETS = {
     "privlib/data/emoji.py": sources("privlib/assets/emoji/*"),
+    "privlib/data/icons.py": sources("privlib/assets/icons/*"),
+    "privlib/metrics/icon_text.py": sources("privlib/assets/clip/*"),
     "privlib/denoisers/checkpoints.py": sources("privlib/assets/denoisers/*"),
 }
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from privlib.data import celeba, cifar10, emoji, tiny_imagenet
+from privlib.data import celeba, cifar10, emoji, icons, tiny_imagenet
 from privlib.data.folders import read_own_folder
 from privlib.data.images import ImageSet
 from privlib.numerics import check_count
 
-#: Splits and reader of each set that does not come with the library.
+#: Splits and reader of each set that comes with the library.
+BUNDLED = {"emoji": (emoji.SPLITS, emoji.load_emoji), "icons": (icons.SPLITS, icons.load_icons)}
+
+#: Splits and reader of each set that does not.
 READERS = {
     "cifar10": (cifar10.COUNTS, cifar10.read_cifar10),
     "tiny_imagenet": (tiny_imagenet.SPLITS, tiny_imagenet.read_tiny_imagenet),
@@ -17,8 +20,7 @@ READERS = {
 }
 
 SPECS = (
-    *(f"emoji/{split}" for split in emoji.SPLITS),
-    *(f"{name}/{split}" for name, (splits, _) in READERS.items() for split in splits),
+    *(f"{name}/{split}" for name, (splits, _) in (BUNDLED | READERS).items() for split in splits),
     "folder",
 )
 
@@ -29,10 +31,11 @@ def load(
     """The images that ``spec`` names, or a random choice of them.
 
     Args:
-        spec: one of ``emoji/public``, ``emoji/public_held_out``, ``emoji/private``, ``emoji/private_held_out``
-            (bundled); ``cifar10/train``, ``cifar10/test``, ``tiny_imagenet/public``, ``tiny_imagenet/held_out``,
-            ``celeba/train``, ``celeba/valid``, ``celeba/test`` (from the reader's disk); ``folder`` (any folder of
-            images or of class folders).
+        spec: one of ``emoji/public``, ``emoji/public_held_out``, ``emoji/private``, ``emoji/private_held_out``,
+            ``icons/public``, ``icons/public_held_out``, ``icons/pictograms``, ``icons/artwork`` (bundled; glyphs of
+            icons in the colours of seed 0); ``cifar10/train``, ``cifar10/test``, ``tiny_imagenet/public``,
+            ``tiny_imagenet/held_out``, ``celeba/train``, ``celeba/valid``, ``celeba/test`` (from the reader's disk);
+            ``folder`` (any folder of images or of class folders).
         folder: where the data lie: the folder of the set, or one that holds it as ``cifar10``, ``tiny_imagenet32`` or
             ``celeba``. None or empty: the folder that the environment variable PRIVLIB_DATA names. The bundled sets
             need none and ignore it; ``folder`` needs it.
@@ -62,6 +65,6 @@ def _read(spec: str, folder: str | Path | None, side: int | None) -> ImageSet:
     if side is not None:
         raise ValueError(f"side is for spec 'folder' only: {spec} has a size of its own, got {side!r}")
     name, _, split = spec.partition("/")
-    if name == "emoji":
-        return emoji.load_emoji(split)
+    if name in BUNDLED:
+        return BUNDLED[name][1](split)
     return READERS[name][1](split, folder=folder)

@@ -4,25 +4,27 @@ import pytest
 
 from privlib import data
 from privlib.data import DataError, load
-from privlib.data.emoji import load_emoji
+from privlib.data.registry import BUNDLED
 from privlib.training.recipes import RECIPES
 
-OTHERS = [spec for spec in data.SPECS if "/" in spec and not spec.startswith("emoji/")]
+OTHERS = [spec for spec in data.SPECS if "/" in spec and spec.partition("/")[0] not in BUNDLED]
 
 
 def test_all_promised_names_and_those_that_recipes_use():
     assert set(data.SPECS) == {
         *("emoji/public", "emoji/public_held_out", "emoji/private", "emoji/private_held_out"),
+        *("icons/public", "icons/public_held_out", "icons/pictograms", "icons/artwork"),
         *("cifar10/train", "cifar10/test", "tiny_imagenet/public", "tiny_imagenet/held_out"),
         *("celeba/train", "celeba/valid", "celeba/test", "folder"),
     }
     assert {spec for recipe in RECIPES.values() for spec in (recipe.data, recipe.held_out)} <= set(data.SPECS)
 
 
-@pytest.mark.parametrize("spec", [spec for spec in data.SPECS if spec.startswith("emoji/")])
+@pytest.mark.parametrize("spec", [spec for spec in data.SPECS if "/" in spec and spec not in OTHERS])
 def test_bundled_sets_need_no_folder(spec):
+    name, _, split = spec.partition("/")
     images = load(spec, folder="/nowhere")
-    assert images.name == spec and images.sha256 == load_emoji(spec.partition("/")[2]).sha256
+    assert images.name == spec and images.sha256 == BUNDLED[name][1](split).sha256
 
 
 @pytest.mark.parametrize("spec", OTHERS)
