@@ -43,7 +43,7 @@ def load_text_to_image(*, folder: Path = FOLDER) -> StableDiffusionPipeline:
         # tqdm, which diffusers imports, warns in every notebook without widgets; nothing here draws a bar.
         warnings.filterwarnings("ignore", message="IProgress not found")
         from diffusers import StableDiffusionPipeline
-    pipeline = StableDiffusionPipeline.from_pretrained(folder, local_files_only=True, torch_dtype=torch.float32)
+    pipeline = StableDiffusionPipeline.from_pretrained(folder, local_files_only=True).to(torch.float32)
     pipeline.set_progress_bar_config(disable=True)
     for part in (pipeline.vae, pipeline.text_encoder, pipeline.unet):
         part.eval().requires_grad_(False)

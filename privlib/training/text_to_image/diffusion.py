@@ -83,6 +83,7 @@ def build_scheduler() -> object:
         prediction_type="v_prediction",
         clip_sample=False,
         timestep_spacing="trailing",
+        steps_offset=1,  # without effect on trailing steps, and what the pipeline expects
         set_alpha_to_one=True,
     )
 

@@ -79,21 +79,21 @@ class TextToImageRecipe:
 
 RECIPE = TextToImageRecipe(
     autoencoder=Stage(
-        total_images=96_000,
-        batch_size=32,
+        total_images=56_000,
+        batch_size=16,
         learning_rate=1e-3,
-        warmup_images=3_000,
+        warmup_images=1_600,
         decay_fraction=0.5,
-        ema_halflife=3_000,
-        save_every=9_600,
+        ema_halflife=2_000,
+        save_every=4_000,
     ),
     diffusion=Stage(
         total_images=1_200_000,
         batch_size=64,
-        learning_rate=1e-3,
+        learning_rate=8e-4,
         warmup_images=20_000,
         decay_fraction=0.5,
         ema_halflife=20_000,
-        save_every=12_800,
+        save_every=9_600,
     ),
 )
