@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Protocol
 
 import torch
 
-from privlib.training.loop import _autocast, _replace_file, learning_rate
+from privlib.data.locate import DataError
+from privlib.training.loop import learning_rate
 
 #: Seconds between checkpoints, whatever the number of images: what an interruption costs at most.
 MAX_SECONDS = 300.0
@@ -27,6 +29,27 @@ class Settings(Protocol):
     decay_fraction: float
     ema_halflife: int
     save_every: int
+
+
+def replace_file(path: Path, write: Callable[[Path], None]) -> None:
+    """Write beside ``path``, then rename: a reader sees the old file or the new one, never half of one."""
+    part = path.with_name(path.name + ".part")
+    write(part)
+    os.replace(part, path)
+
+
+def last_average(network: torch.nn.Module, folder: Path) -> tuple[torch.nn.Module, int]:
+    """Put the average of the weights of the last checkpoint in ``folder`` into ``network``; also the steps it took.
+
+    Raises:
+        DataError: no checkpoint yet.
+    """
+    path = folder / "state.pt"
+    if not path.exists():
+        raise DataError(f"there is no checkpoint in {folder} yet")
+    state = torch.load(path, weights_only=True, map_location="cpu")
+    network.load_state_dict(state["average"])
+    return network.eval().requires_grad_(False), state["step"]
 
 
 def fit(
@@ -75,13 +98,13 @@ def fit(
     def save() -> None:
         state = {"key": words, "network": network.state_dict(), "average": average.state_dict()}
         state |= {"optimizer": optimizer.state_dict(), "step": step}
-        _replace_file(state_file, lambda path: torch.save(state, path))
+        replace_file(state_file, lambda path: torch.save(state, path))
 
     images, saved, losses = step * settings.batch_size, time.monotonic(), []
     while images < settings.total_images:
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(settings, images + settings.batch_size)
-        with _autocast(device):
+        with torch.autocast(device.type, torch.bfloat16):
             loss = loss_of(network, step)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)

@@ -6,8 +6,9 @@ import json
 import pytest
 import torch
 
+from privlib.data.locate import DataError
 from privlib.training import resumable
-from privlib.training.resumable import fit
+from privlib.training.resumable import fit, last_average
 from privlib.training.text_to_image.recipe import Stage
 
 STAGE = Stage(
@@ -53,6 +54,14 @@ def test_an_interruption_leaves_no_trace(tmp_path):
     assert torch.equal(resumed.weight, whole.weight) and torch.equal(resumed.bias, whole.bias)
     log = [json.loads(line) for line in (tmp_path / "whole" / "log.jsonl").read_text().splitlines()]
     assert [line["images"] for line in log] == [80, 160, 240, 320] and log[-1]["loss"] < log[0]["loss"]
+
+
+def test_the_last_average_is_that_of_the_run(tmp_path):
+    with pytest.raises(DataError, match="no checkpoint"):
+        last_average(linear(), tmp_path)
+    average = fit(linear(), loss_of, STAGE, tmp_path, key="k")
+    network, step = last_average(linear(), tmp_path)
+    assert torch.equal(network.weight, average.weight) and step == 40 and not network.training
 
 
 def test_slow_runs_are_saved_between_the_marks(tmp_path, monkeypatch):

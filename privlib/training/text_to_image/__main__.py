@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from PIL import Image
@@ -23,13 +24,17 @@ from privlib.data.images import to_bytes
 from privlib.data.locate import DataError
 from privlib.data.recolour import PAIRS
 from privlib.denoisers.text_to_image import save_text_to_image
+from privlib.training.resumable import last_average
 from privlib.training.text_to_image.assemble import assemble
-from privlib.training.text_to_image.autoencoder import train_autoencoder
+from privlib.training.text_to_image.autoencoder import build_autoencoder, finish, reconstruction_psnr, train_autoencoder
 from privlib.training.text_to_image.captions import Captioned, caption, load_pictures_and_glyphs, split_novel
 from privlib.training.text_to_image.diffusion import build_text_to_latent, train_diffusion
 from privlib.training.text_to_image.evaluate import Question, measure, questions
 from privlib.training.text_to_image.recipe import RECIPE
 from privlib.training.text_to_image.vocabulary import learn_merges, write_tokenizer
+
+if TYPE_CHECKING:
+    from transformers import CLIPTokenizer
 
 RUNS = Path("_build/training")
 VOCABULARY, AUTOENCODER, DIFFUSION = (RUNS / f"text_to_image{part}" for part in ("_vocabulary", "_autoencoder", ""))
@@ -55,7 +60,13 @@ def words_of(pictures: Captioned) -> list[str]:
     return colours + [caption(style, name, -1, wording) for style, name in rows for wording in (0, 4)]
 
 
-def card_of(pictures: Captioned, accuracy: dict[str, dict[str, float]], images: int) -> dict[str, object]:
+def learn_tokenizer(pictures: Captioned) -> CLIPTokenizer:
+    """The tokenizer of the pictures' words, which it also writes to ``VOCABULARY``."""
+    merges = learn_merges(words_of(pictures), RECIPE.vocabulary_size)
+    return write_tokenizer(merges, VOCABULARY, max_tokens=RECIPE.max_tokens)
+
+
+def card_of(pictures: Captioned, accuracy: dict[str, dict[str, float]], psnr: float) -> dict[str, object]:
     """What the model card says."""
     return {
         "name": "text_to_image",
@@ -68,7 +79,7 @@ def card_of(pictures: Captioned, accuracy: dict[str, dict[str, float]], images: 
         "styles": sorted(set(pictures.styles)),
         "data_sha256": pictures.sha256(),
         "recipe": RECIPE.to_dict(),
-        "images_seen": images,
+        "autoencoder_psnr_db": round(psnr, 2),
         "retrieval_accuracy": accuracy,
         "retrieval_note": "nearest in pixels among so many candidates; guidance 4, 25 steps, one image a prompt",
         "torch": torch.__version__.partition("+")[0],
@@ -89,17 +100,32 @@ def write_sheet(images: dict[str, torch.Tensor], asked: dict[str, Question], pat
     ).save(path)
 
 
-def last_average(folder: Path, network: torch.nn.Module) -> tuple[torch.nn.Module, int]:
-    """The average of the weights in the last checkpoint, and the steps it took.
+def preview(path: Path) -> None:
+    """Draw with the last checkpoint, whatever it can do so far, and write the sheet to ``path``."""
+    known, novel = split_novel(load_pictures_and_glyphs())
+    tokenizer = learn_tokenizer(known)
+    autoencoder, _ = last_average(build_autoencoder(RECIPE), AUTOENCODER)
+    finish(autoencoder, RECIPE, known)
+    networks, steps = last_average(build_text_to_latent(RECIPE, tokenizer), DIFFUSION)
+    asked = questions(known, novel)
+    accuracy, drawn = measure(assemble(tokenizer, autoencoder, networks), asked)
+    write_sheet(drawn, asked, path)
+    sys.stderr.write(f"{steps * RECIPE.diffusion.batch_size:,} images; retrieval accuracy {json.dumps(accuracy)}\n")
 
-    Raises:
-        DataError: no checkpoint yet.
-    """
-    if not (folder / "state.pt").exists():
-        raise DataError(f"there is no checkpoint in {folder} yet")
-    state = torch.load(folder / "state.pt", weights_only=True, map_location="cpu")
-    network.load_state_dict(state["average"])
-    return network.eval().requires_grad_(False), state["step"]
+
+def run(device: str) -> Path:
+    """Train everything to its end, measure it and ship it; returns the folder of the pipeline."""
+    known, novel = split_novel(load_pictures_and_glyphs())
+    tokenizer = learn_tokenizer(known)
+    bar = follow("autoencoder", RECIPE.autoencoder.total_images)
+    autoencoder = train_autoencoder(RECIPE, known, AUTOENCODER, device=device, progress=bar)
+    bar = follow("text to image", RECIPE.diffusion.total_images)
+    networks = train_diffusion(RECIPE, known, tokenizer, autoencoder, DIFFUSION, device=device, progress=bar)
+    pipeline, asked = assemble(tokenizer, autoencoder, networks), questions(known, novel)
+    accuracy, drawn = measure(pipeline, asked)
+    write_sheet(drawn, asked, DIFFUSION / "sheet.png")
+    psnr = reconstruction_psnr(autoencoder, asked["novel_styles"].references)
+    return save_text_to_image(pipeline, VOCABULARY, card_of(known, accuracy, psnr))
 
 
 def main() -> int:
@@ -108,35 +134,10 @@ def main() -> int:
     parser.add_argument("--preview", metavar="PNG", type=Path, help="draw with the last checkpoint and train nothing")
     arguments = parser.parse_args()
     try:
-        known, novel = split_novel(load_pictures_and_glyphs())
-        merges = learn_merges(words_of(known), RECIPE.vocabulary_size)
-        tokenizer = write_tokenizer(merges, VOCABULARY, max_tokens=RECIPE.max_tokens)
-        follow_autoencoder = follow("autoencoder", RECIPE.autoencoder.total_images)
-        autoencoder = train_autoencoder(
-            RECIPE, known, AUTOENCODER, device=arguments.device, progress=follow_autoencoder
-        )
-        images = RECIPE.diffusion.total_images
         if arguments.preview:
-            networks, steps = last_average(DIFFUSION, build_text_to_latent(RECIPE, tokenizer))
-            images = steps * RECIPE.diffusion.batch_size
+            preview(arguments.preview)
         else:
-            networks = train_diffusion(
-                RECIPE,
-                known,
-                tokenizer,
-                autoencoder,
-                DIFFUSION,
-                device=arguments.device,
-                progress=follow("text to image", images),
-            )
-        asked = questions(known, novel)
-        accuracy, drawn = measure(assemble(tokenizer, autoencoder, networks), asked)
-        sys.stderr.write(f"{images:,} images; retrieval accuracy {json.dumps(accuracy)}\n")
-        write_sheet(drawn, asked, arguments.preview or DIFFUSION / "sheet.png")
-        if not arguments.preview:
-            pipeline = assemble(tokenizer, autoencoder, networks)
-            folder = save_text_to_image(pipeline, VOCABULARY, card_of(known, accuracy, images))
-            sys.stderr.write(f"wrote {folder}\n")
+            sys.stderr.write(f"wrote {run(arguments.device)}\n")
     except DataError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -94,12 +94,24 @@ def train_autoencoder(
         return reconstruction_loss(current, images.to(device), noise.to(device), kl_weight=recipe.kl_weight)
 
     key = ["autoencoder", recipe.autoencoder_dict(), pictures.sha256()]
-    network = fit(network, loss_of, stage, folder, key=key, device=device, progress=progress)
-    generator = generator_of(stage.seed, LATENTS)
+    return finish(fit(network, loss_of, stage, folder, key=key, device=device, progress=progress), recipe, pictures)
+
+
+def finish(network: torch.nn.Module, recipe: TextToImageRecipe, pictures: Captioned) -> torch.nn.Module:
+    """Normalise the latents of an autoencoder, trained to its end or not, over some of the pictures; returns it."""
+    generator = generator_of(recipe.autoencoder.seed, LATENTS)
     chosen = torch.randperm(len(pictures), generator=generator)[:2048]
     views = draw_views(pictures.is_glyph, chosen, generator, shift=recipe.shift)
     normalise_latents(network, render(pictures.pixels, views))
     return network
+
+
+@torch.no_grad()
+def reconstruction_psnr(autoencoder: torch.nn.Module, images: torch.Tensor) -> float:
+    """Peak signal-to-noise ratio in decibels of images, on the unit scale, that were encoded and decoded."""
+    decoded = torch.cat([autoencoder.decode(autoencoder.encode(x).latent_dist.mean).sample for x in images.split(64)])
+    error = (decoded.clamp(-1.0, 1.0) - images).square().mean(dtype=torch.float64)
+    return float(10.0 * torch.log10(4.0 / error))
 
 
 @torch.no_grad()

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from privlib.training.loop import _replace_file
-from privlib.training.resumable import fit
+from privlib.training.resumable import fit, replace_file
 from privlib.training.text_to_image.autoencoder import DIFFUSION, LATENTS, encode_views, generator_of
 from privlib.training.text_to_image.captions import Captioned, Views, caption, draw_views
 from privlib.training.text_to_image.recipe import TextToImageRecipe
@@ -139,7 +138,7 @@ def kept_latents(path: Path, key: object, make: Callable[[], torch.Tensor]) -> t
             return kept["latents"]
     latents = make()
     path.parent.mkdir(parents=True, exist_ok=True)
-    _replace_file(path, lambda part: torch.save({"key": words, "latents": latents}, part))
+    replace_file(path, lambda part: torch.save({"key": words, "latents": latents}, part))
     return latents
 
 

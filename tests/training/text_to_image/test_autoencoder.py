@@ -1,5 +1,7 @@
 """The loss against torch's own divergence, and latents of unit variance that decode to the same pictures."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -8,6 +10,7 @@ from privlib.training.text_to_image.autoencoder import (
     encode_views,
     normalise_latents,
     reconstruction_loss,
+    reconstruction_psnr,
     train_autoencoder,
 )
 from privlib.training.text_to_image.captions import draw_views, render
@@ -45,6 +48,17 @@ def test_normalising_changes_no_picture(recipe, images):
     assert torch.allclose(autoencoder.decode(after.mean).sample, decoded, atol=1e-4)
     ratio = before.std / after.std
     assert torch.allclose(ratio, ratio[:1, :, :1, :1].expand_as(ratio), rtol=1e-4)
+
+
+def test_psnr_of_a_known_error():
+    class Dimmer(torch.nn.Module):
+        def encode(self, x):
+            return SimpleNamespace(latent_dist=SimpleNamespace(mean=x))
+
+        def decode(self, z):
+            return SimpleNamespace(sample=z - 0.2)
+
+    assert reconstruction_psnr(Dimmer(), torch.zeros(70, 3, 4, 4)) == pytest.approx(20.0)
 
 
 def test_training_is_repeatable_and_ends_normalised(recipe, pictures, tmp_path):
