@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +16,9 @@ from privlib.data.recolour import JITTER, PAIRS, PALETTE, recolour
 
 #: Words of names that 32 pixels cannot tell, or that are written signs rather than things.
 UNWANTED = re.compile(r"\b(flag|oclock|thirty|squared|ideograph|latin|keycap|skin tone)\b")
+
+#: Each word of a name must be in the names of so many pictures: nothing general is learned from a word seen once.
+MIN_PICTURES = 3
 
 #: Where the colours that need no words stand in PAIRS.
 PLAIN = PAIRS.index(("black", "white"))
@@ -71,22 +76,25 @@ class Captioned:
 
 
 def load_pictures_and_glyphs() -> Captioned:
-    """Every public icon and emoji with a wanted name, glyphs as masks.
+    """Every public icon and emoji with a wanted name in words that recur, glyphs as masks.
 
     Raises:
         DataError: an atlas that is not the one whose checksum is committed.
     """
     sets = (load_pictures("public"), load_emoji_by_style("public"), load_glyphs("public"))
-    parts = []
-    for images in sets:
-        names = [clean_name(text.split(" of ", 1)[1]) for text in images.captions]
-        keep = [i for i, name in enumerate(names) if name and not UNWANTED.search(name)]
-        styles = tuple(images.class_names[label] for label in images.labels[keep].tolist())
-        is_glyph = images.image_shape[0] == 1
-        pixels = images.pixels[keep].expand(-1, 3, -1, -1)
-        parts.append((pixels, torch.full((len(keep),), is_glyph), styles, tuple(names[i] for i in keep)))
-    pixels, is_glyph, styles, names = zip(*parts, strict=True)
-    return Captioned(torch.cat(pixels), torch.cat(is_glyph), sum(styles, ()), sum(names, ()))
+    styles = sum((tuple(images.class_names[label] for label in images.labels.tolist()) for images in sets), ())
+    names = tuple(clean_name(text.split(" of ", 1)[1]) for images in sets for text in images.captions)
+    pixels = torch.cat([images.pixels.expand(-1, 3, -1, -1) for images in sets])
+    is_glyph = torch.cat([torch.full((len(images),), images.image_shape[0] == 1) for images in sets])
+    everything = Captioned(pixels, is_glyph, styles, names)
+    wanted = everything.subset([i for i, name in enumerate(names) if name and not UNWANTED.search(name)])
+    return wanted.subset(recurring(wanted.names, MIN_PICTURES))
+
+
+def recurring(names: Sequence[str], count: int) -> list[int]:
+    """Places of the names whose every word is in ``count`` of the names or more."""
+    pictures_of = Counter(word for name in names for word in set(name.split()))
+    return [i for i, name in enumerate(names) if all(pictures_of[word] >= count for word in name.split())]
 
 
 def split_novel(pictures: Captioned) -> tuple[Captioned, Captioned]:

@@ -63,7 +63,7 @@ class TextToImageRecipe:
     unet_channels: tuple[int, ...] = (96, 128)
     unet_heads: int = 4
     picture_variants: int = 4
-    glyph_variants: int = 10
+    glyph_variants: int = 16
     shift: int = 1
     caption_dropout: float = 0.1
 

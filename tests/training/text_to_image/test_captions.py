@@ -1,5 +1,7 @@
 """Captions say what is drawn, novel combinations are kept apart, and views move and colour as they say."""
 
+from collections import Counter
+
 import torch
 
 from privlib.data.recolour import PAIRS, PALETTE
@@ -12,6 +14,7 @@ from privlib.training.text_to_image.captions import (
     colour_pairs,
     draw_views,
     load_pictures_and_glyphs,
+    recurring,
     render,
     split_novel,
 )
@@ -42,10 +45,18 @@ def test_novel_colours_are_trained_on_one_by_one_but_not_together():
         assert any(PAIRS[other][0] == ink for other in known) and any(PAIRS[other][1] == ground for other in known)
 
 
+def test_names_of_words_that_recur():
+    names = ["cat", "red cat", "red apple", "cat", "red"]
+    assert recurring(names, 2) == [0, 1, 3, 4]
+    assert recurring(names, 3) == [0, 1, 3, 4] and recurring(names, 4) == []
+
+
 def test_public_pictures_only_and_novel_ones_have_two_others():
     pictures = load_pictures_and_glyphs()
     assert set(pictures.styles) == {"noto", "firefox", "emojione", "flat", "google", "twitter", "game", "carbon"}
     assert set(torch.tensor([s in ("game", "carbon") for s in pictures.styles])[pictures.is_glyph].tolist()) == {True}
+    words = Counter(word for name in pictures.names for word in set(name.split()))
+    assert not any("flag" in name.split() for name in pictures.names) and words["cat"] > 5
     known, novel = split_novel(pictures)
     assert len(known) + len(novel) == len(pictures) and len(novel) >= 100
     there = set(zip(known.styles, known.names, strict=True))
