@@ -1,9 +1,18 @@
 """Batches that depend on seed and step only, captions that are dropped, and a run that can be broken off."""
 
+import dataclasses
+
 import pytest
 import torch
 
-from privlib.training.text_to_image.autoencoder import build_autoencoder
+from privlib.training.text_to_image.assemble import assemble
+from privlib.training.text_to_image.autoencoder import (
+    build_autoencoder,
+    encode_views,
+    generator_of,
+    normalise_latents,
+)
+from privlib.training.text_to_image.captions import render
 from privlib.training.text_to_image.diffusion import (
     all_views,
     build_scheduler,
@@ -86,3 +95,22 @@ def test_latents_are_kept_for_the_same_run_only(tmp_path):
     first = kept_latents(path, ["a"], lambda: torch.zeros(1))
     assert torch.equal(kept_latents(path, ["a"], lambda: torch.ones(1)), first)
     assert torch.equal(kept_latents(path, ["b"], lambda: torch.ones(1)), torch.ones(1))
+
+
+@pytest.mark.slow
+def test_a_small_model_learns_which_caption_is_which(recipe, pictures, tokenizer, tmp_path):
+    two = pictures.subset([0, 3])
+    stage = dataclasses.replace(recipe.diffusion, total_images=6400, batch_size=16, learning_rate=3e-3)
+    stage = dataclasses.replace(stage, warmup_images=160, ema_halflife=300, save_every=6400)
+    recipe = dataclasses.replace(recipe, diffusion=stage, shift=0)
+    torch.manual_seed(0)
+    autoencoder = build_autoencoder(recipe).eval().requires_grad_(False)
+    normalise_latents(autoencoder, render(two.pixels, all_views(two, recipe)))
+    networks = train_diffusion(recipe, two, tokenizer, autoencoder, tmp_path)
+    prompts = [f"icon of {name} in the style of noto" for name in two.names] * 4
+    drawn = assemble(tokenizer, autoencoder, networks)(
+        prompts, num_inference_steps=20, guidance_scale=1.0, output_type="latent", generator=generator_of(0, 0)
+    ).images
+    targets = encode_views(autoencoder, two.pixels, all_views(two, recipe))[::2].float()
+    nearest = torch.cdist(drawn.flatten(1), targets.flatten(1)).argmin(dim=1)
+    assert nearest.tolist() == [0, 1] * 4
