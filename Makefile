@@ -7,6 +7,7 @@
 #   make bench       compare accountants and denoisers with others, side by side (not part of the tests)
 #   make train-public  train the public denoisers of PROFILE again, or go on where it stopped (hours on a CPU)
 #   make train-clip  train the small model of icons and captions again, or go on where it stopped
+#   make train-text-to-image  train the bundled text-to-image model again, or go on where it stopped (hours)
 #   make emoji icons  make the bundled atlases again from npm packages, PACKAGES=.../node_modules
 #   make serve       look at the site on this machine, port 8000
 #   make sync        bring each notebook and its .py text together, the newer one wins
@@ -29,7 +30,7 @@ SNAKEMAKE := $(BIN)/python -m privlib.pipeline.unlock && PATH="$(CURDIR)/$(BIN):
 	--max-checksum-file-size 0 --rerun-incomplete --quiet rules host --config profile=$(PROFILE) --
 
 .DEFAULT_GOAL := book
-.PHONY: book check test test-slow bench train-public train-clip emoji icons serve sync lock clean
+.PHONY: book check test test-slow bench train-public train-clip train-text-to-image emoji icons serve sync lock clean
 
 # The stamp is written last: an installation that was interrupted has none and starts over in an empty environment.
 $(INSTALLED): requirements.lock
@@ -60,6 +61,9 @@ train-public: $(INSTALLED)
 
 train-clip: $(INSTALLED)
 	$(BIN)/python -m privlib.pipeline.train_clip
+
+train-text-to-image: $(INSTALLED)
+	$(BIN)/python -m privlib.training.text_to_image
 
 emoji: $(INSTALLED)
 	$(BIN)/python -m privlib.data.emoji_atlases $(PACKAGES) privlib/assets/emoji

@@ -1,0 +1,179 @@
+"""The bundled text-to-image model: a diffusers ``StableDiffusionPipeline`` of 32-pixel pictures, loaded offline."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from privlib.data.locate import ASSETS, DataError, check_sums
+
+if TYPE_CHECKING:
+    from diffusers import StableDiffusionPipeline
+
+FOLDER = ASSETS / "text_to_image"
+
+#: The model card, beside the parts of the pipeline.
+CARD = "model_card.json"
+
+
+def load_text_to_image(*, folder: Path = FOLDER) -> StableDiffusionPipeline:
+    """The shipped pipeline in evaluation mode, float32, on the CPU, without gradients; it asks no network.
+
+    Prompts are like ``"icon of a dragon in the style of carbon, gold on navy"``. Textual inversion goes through
+    diffusers' own ``load_textual_inversion``.
+
+    Args:
+        folder: where the pipeline lies, in diffusers' layout with ``SHA256SUMS``.
+
+    Raises:
+        DataError: a file that is missing or differs from its checksum.
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder} is missing; make the text-to-image model with: make train-text-to-image")
+    check_sums(folder)
+    with warnings.catch_warnings():
+        # tqdm, which diffusers imports, warns in every notebook without widgets; nothing here draws a bar.
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        from diffusers import StableDiffusionPipeline
+    pipeline = StableDiffusionPipeline.from_pretrained(folder, local_files_only=True).to(torch.float32)
+    pipeline.set_progress_bar_config(disable=True)
+    for part in (pipeline.vae, pipeline.text_encoder, pipeline.unet):
+        part.eval().requires_grad_(False)
+    return pipeline
+
+
+def read_text_to_image_card(*, folder: Path = FOLDER) -> dict[str, object]:
+    """The model card: recipe, data, measured prompt following, licences.
+
+    Raises:
+        DataError: no card in ``folder``.
+    """
+    path = folder / CARD
+    if not path.is_file():
+        raise DataError(f"{path} is missing; make the text-to-image model with: make train-text-to-image")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def save_text_to_image(
+    pipeline: StableDiffusionPipeline, tokenizer_files: Path, card: Mapping[str, object], *, folder: Path = FOLDER
+) -> Path:
+    """Write the pipeline in diffusers' layout, weights in float16, with ``model_card.json`` and ``SHA256SUMS``.
+
+    Args:
+        pipeline: what to ship; it is not changed.
+        tokenizer_files: folder with ``vocab.json``, ``merges.txt`` and ``tokenizer_config.json``, which go along
+            as they are: the first two load in every version of transformers.
+        card: what a reader needs to know of the weights; plain values.
+        folder: where the files go, in place of what is there. They are written beside it and moved when whole.
+
+    Returns:
+        ``folder``.
+
+    Raises:
+        ValueError: a weight that half precision cannot hold.
+    """
+    part = folder.with_name(folder.name + ".part")
+    shutil.rmtree(part, ignore_errors=True)
+    # Reading and writing a copy keeps the caller's networks in their precision.
+    pipeline.save_pretrained(part, safe_serialization=True)
+    shutil.rmtree(part / "tokenizer")
+    shutil.copytree(tokenizer_files, part / "tokenizer")
+    for file in part.rglob("*.safetensors"):
+        _halve(file)
+    for config in part.rglob("config.json"):
+        # Where the program that wrote them kept its files is nobody's business.
+        values = {key: value for key, value in json.loads(config.read_text()).items() if key != "_name_or_path"}
+        config.write_text(json.dumps(values, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    (part / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+    files = sorted(file for file in part.rglob("*") if file.is_file())
+    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(part).as_posix()}\n" for file in files]
+    (part / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(part, folder)
+    return folder
+
+
+def _halve(path: Path) -> None:
+    """Rewrite the weights of ``path`` in float16; whole numbers stay as they are."""
+    from safetensors.torch import load_file, save_file
+
+    weights = {}
+    for key, value in load_file(path).items():
+        weights[key] = value.half() if value.is_floating_point() else value
+        if value.is_floating_point() and not bool(torch.isfinite(weights[key]).all()):
+            raise ValueError(f"weight {key} of {path.parent.name} is not finite in float16")
+    save_file(weights, path, metadata={"format": "pt"})
+
+
+@torch.no_grad()
+def generate(
+    pipeline: StableDiffusionPipeline,
+    prompts: Sequence[str],
+    *,
+    seeds: Sequence[int],
+    num_steps: int = 25,
+    guidance: float = 4.0,
+    batch_size: int = 50,
+) -> torch.Tensor:
+    """One image for each prompt, on the unit scale [-1, 1], float32, shape (n, 3, height, width), on the CPU.
+
+    Args:
+        pipeline: any Stable Diffusion pipeline of diffusers.
+        prompts: what to draw.
+        seeds: of the first noise, one for each prompt; an image depends on its own prompt and seed, not on the batch.
+        num_steps: steps of the pipeline's scheduler.
+        guidance: scale of classifier-free guidance; 1 is none.
+        batch_size: images side by side. The bundled model draws about five images a second on one core.
+
+    Raises:
+        ValueError: numbers of prompts and seeds that differ, or none.
+    """
+    if len(prompts) != len(seeds) or not prompts:
+        raise ValueError(
+            f"seeds must be one for each prompt, at least one, got {len(seeds)} for {len(prompts)} prompts"
+        )
+    parts = []
+    for start in range(0, len(prompts), batch_size):
+        here = slice(start, start + batch_size)
+        result = pipeline(
+            list(prompts[here]),
+            num_inference_steps=num_steps,
+            guidance_scale=guidance,
+            generator=[torch.Generator().manual_seed(seed) for seed in seeds[here]],
+            output_type="pt",
+        )
+        parts.append(result.images.float().cpu().mul(2.0).sub(1.0))
+    return torch.cat(parts)
+
+
+def retrieval_accuracy(generated: torch.Tensor, references: torch.Tensor, *, among: int) -> float:
+    """How often the reference nearest to a generated image is its own, in groups of ``among`` candidates.
+
+    Args:
+        generated: images or features, shape (n, ...); the i-th was drawn for the prompt of the i-th reference.
+        references: the pictures of the prompts, or their features; the same shape.
+        among: candidates of each choice, 2 to n; row i competes with the other rows of its run of ``among``, and rows
+            after the last whole run are left out. Chance is 1 / among.
+
+    Returns:
+        a fraction. Distances are Euclidean, in float64.
+
+    Raises:
+        ValueError: shapes that differ, or ``among`` out of range.
+    """
+    if generated.shape != references.shape or generated.ndim < 2:
+        raise ValueError(f"references must have the shape of generated, got {references.shape} and {generated.shape}")
+    if not 2 <= among <= len(generated):
+        raise ValueError(f"among must lie in 2..{len(generated)}, got {among}")
+    groups = len(generated) // among
+    rows = [part[: groups * among].double().reshape(groups, among, -1) for part in (generated, references)]
+    nearest = torch.cdist(rows[0], rows[1]).argmin(dim=2)
+    return float((nearest == torch.arange(among)).double().mean())
