@@ -127,10 +127,10 @@ def test_one_picture_agrees_with_dp_accounting():
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5])
-@pytest.mark.parametrize("k", [1, 2])
-def test_no_fixed_size_sample_of_any_pictures_exceeds_the_bound(k, epsilon):
+@pytest.mark.parametrize(("n", "k"), [(6, 1), (6, 2), (4, 2)])  # of 4, some of the group is in every sample
+def test_no_fixed_size_sample_of_any_pictures_exceeds_the_bound(n, k, epsilon):
     """All samples of all sorts of small data sets on a line, integrated; the aligned one attains the lower end."""
-    n, m, z = 6, 3, 1.3
+    m, z = 3, 1.3
     interval = delta_interval(aggregate(Sampling.FIXED_SIZE, REPLACE, n=n, m=m, z=z, k=k), epsilon)
     points = np.linspace(-14.0, 14.0, 4001)[:, None]
     samples = [list(s) for s in itertools.combinations(range(n), m)]
@@ -146,8 +146,8 @@ def test_no_fixed_size_sample_of_any_pictures_exceeds_the_bound(k, epsilon):
             other[:k] = 1.0
         sums = [np.array([v[s].sum() for s in samples])[:, None] / z for v in (data, other)]
         found += [hockey_stick(points, 0.007, a, b, epsilon) for a, b in (sums, sums[::-1])]
-    assert max(found) <= interval.upper + 1e-6
-    assert max(found[:2]) == pytest.approx(interval.lower, abs=1e-6)
+    assert max(found) <= interval.upper + 5e-6
+    assert max(found[:2]) == pytest.approx(interval.lower, abs=5e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5])
