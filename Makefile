@@ -4,7 +4,7 @@
 #   make check       fail if a number or a trend that a paper prints has moved
 #   make test        style, then the tests that take seconds
 #   make test-slow   the tests that take longer
-#   make bench       compare accountants and denoisers with others, side by side (not part of the tests)
+#   make bench       compare accountants, denoisers and inversion with others, side by side (not part of the tests)
 #   make train-public  train the public denoisers of PROFILE again, or go on where it stopped (hours on a CPU)
 #   make train-clip  train the small model of icons and captions again, or go on where it stopped
 #   make train-text-to-image  train the bundled text-to-image model again, or go on where it stopped (hours)

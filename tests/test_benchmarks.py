@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.benchmarks import __main__ as benchmarks
-from tests.benchmarks import denoiser, report, suite
+from tests.benchmarks import denoiser, inversion, report, suite
 from tests.benchmarks.attempts import MIB, Limits, attempt
 from tests.benchmarks.cases import Case, epsilon_cases, sweep_cases
 from tests.benchmarks.denoiser import methods, worker
@@ -97,11 +97,16 @@ def test_the_bytes_method_and_the_tensor_method_agree():
     assert len(data.unique(dim=0)) == 80
 
 
+def test_batched_inversion_is_measured():
+    found = inversion.measure(pictures=2, steps=2, rounds=1)
+    assert found["ratio"] == found["one_by_one"] / found["batch"] > 0.0 and found["difference"] < 1e-3
+
+
 def test_suites_run_alone_or_together(monkeypatch, tmp_path):
     ran = []
     suites = {name: lambda folder, quick, name=name: ran.append((name, quick)) or 0 for name in benchmarks.SUITES}
     monkeypatch.setattr(benchmarks, "SUITES", suites)
     assert benchmarks.main(["denoiser", "--quick"]) == 0 and ran == [("denoiser", True)]
-    assert benchmarks.main([]) == 0 and ran[1:] == [("accountant", False), ("denoiser", False)]
+    assert benchmarks.main([]) == 0 and ran[1:] == [(name, False) for name in suites]
     with pytest.raises(SystemExit):
         benchmarks.main(["speed"])

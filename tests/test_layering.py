@@ -15,10 +15,11 @@ LAYERS = [
     {"types"},
     {"numerics"},
     {"schedules", "data"},
-    {"mechanisms"},
+    {"mechanisms", "aggregation"},
+    {"guarantees"},
     {"denoisers"},
-    {"samplers", "training", "inversion", "baselines", "metrics"},
-    {"attacks"},  # they run the samplers that they attack
+    {"samplers", "training", "inversion", "metrics"},
+    {"attacks", "baselines"},  # they run the samplers and the inversion that they attack or are compared with
     {"accounting"},
     {"report", "figures"},
     {"pipeline"},
@@ -26,7 +27,7 @@ LAYERS = [
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
 # Accountants charge descriptions of mechanisms; they never see models, data or samplers.
-ACCOUNTING_SEES = {"types", "numerics", "mechanisms", "accounting"}
+ACCOUNTING_SEES = {"types", "numerics", "mechanisms", "aggregation", "guarantees", "accounting"}
 
 # The report shows numbers that it is given, so that touching an accountant re-runs just the notebooks that use it.
 REPORT_SEES = {"types", "report", "figures"}

@@ -1,4 +1,4 @@
-"""Measure the certified accountant, the empirical denoiser, or both; reports go to ``_build/bench/``.
+"""Measure the certified accountant, the empirical denoiser, batched inversion, or all; reports go to ``_build/bench/``.
 
 The exit status is 1 where ours fails or is wrong, not where an aim is missed: speed depends on what else the machine
 does.
@@ -10,11 +10,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tests.benchmarks import accountant, denoiser
+from tests.benchmarks import accountant, denoiser, inversion
 from tests.benchmarks.attempts import ROOT
 
 FOLDER = ROOT / "_build" / "bench"
-SUITES = {"accountant": accountant.run, "denoiser": denoiser.run}
+SUITES = {"accountant": accountant.run, "denoiser": denoiser.run, "inversion": inversion.run}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,1 @@
+"""What the private aggregate is compared with: one shared embedding, trained by DP-SGD or without privacy."""

@@ -1,0 +1,34 @@
+"""Text-to-image pipelines in the layout of diffusers: read with messages that name what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from diffusers import StableDiffusionPipeline
+
+from privlib.data.locate import DataError
+
+#: Parts that Textual Inversion works with, each a folder of the pipeline's own.
+COMPONENTS = ("tokenizer", "text_encoder", "unet", "vae", "scheduler")
+
+
+def load_pipeline(folder: str | Path) -> StableDiffusionPipeline:
+    """A ``StableDiffusionPipeline`` from a local folder, without a safety checker, silent about progress.
+
+    Raises:
+        DataError: no such folder, a component that is missing, or files that diffusers cannot read.
+    """
+    folder = Path(folder).expanduser()
+    if not (folder / "model_index.json").is_file():
+        raise DataError(f"{folder} is not a pipeline folder: it holds no model_index.json")
+    missing = [name for name in COMPONENTS if not (folder / name).is_dir()]
+    if missing:
+        raise DataError(f"{folder} lacks {', '.join(missing)}; a pipeline folder holds {', '.join(COMPONENTS)}")
+    try:
+        pipeline = StableDiffusionPipeline.from_pretrained(
+            folder, safety_checker=None, requires_safety_checker=False, local_files_only=True
+        )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise DataError(f"{folder} cannot be read as a StableDiffusionPipeline: {error}") from error
+    pipeline.set_progress_bar_config(disable=True)
+    return pipeline
