@@ -56,6 +56,7 @@ from privlib.report import bundles
 from privlib.samplers.steps import ANCESTRAL, EULER_MARUYAMA
 from privlib.samplers.window import Sampler, window_endpoints
 from privlib.schedules import edm_sigmas
+from privlib.types import Trend
 
 figures.use_style()
 where = choose_device(device)
@@ -236,10 +237,12 @@ elif bundles.bundle_path("tab01_window_swap", "cifar10").is_file():
 # %% tags=["hide-input"]
 values = {}
 for column, candidates in COLUMNS.items():
-    chosen = next((name for name in candidates if name in networks), None)
+    column, chosen = column.lower(), next((name for name in candidates if name in networks), None)
     if chosen is None:
+        undecided = (f"rel.{column}_grows", f"rel.{column}_crosses", f"agreement.{column}_falls")
+        values |= {f"tab01.{name}": Trend.UNRESOLVED for name in undecided}
         continue
-    shown, column = table[table.network == chosen], column.lower()
+    shown = table[table.network == chosen]
     by_window = [distances[chosen, window_name] for window_name in WINDOWS]
     steps = list(zip(by_window, by_window[1:], strict=False))
     ends_of_path = [by_window[0][0], by_window[-1][0]]
