@@ -180,7 +180,7 @@ report.table(
     f"95 % paired bootstrap intervals in brackets. Features: {named}",
 )
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "One panel for each network and a last one for the ratios, over the four windows, noise falling from left to right, with error bars. For each network the distance after the swap rises, and the distance after drawing the noise again falls at the end. The ratios on a log axis rise from below one to well above one."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "One panel for each network and a last one for the ratios, over the four windows, noise falling from left to right, with error bars. By efficientnet the distance after the swap rises from window to window; by icon_text it is largest in the mid-noise window. By both the distance after drawing the noise again falls, to nearly nothing by icon_text. The ratios on a log axis rise from below one to well above one."}}
 figure, panels = plt.subplots(1, len(networks) + 1, figsize=figures.TRIPLE)
 places, last = range(len(WINDOWS)), panels[-1]
 for axes, name, marker in zip(panels, networks, "oDv^", strict=False):
