@@ -1,7 +1,8 @@
 """``make train-public PROFILE=embedded|cifar10``: train the denoisers of a profile, or go on where it stopped.
 
 A run keeps its checkpoint and its log under ``_build/training/<name>/``; Ctrl-C loses at most the images since the last
-checkpoint. The finished weights replace those in ``privlib/assets/denoisers``.
+checkpoint. The finished weights replace those in ``privlib/assets/denoisers``; those that are not shipped go to
+``_build/training/weights``.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from tqdm import tqdm
 
 from privlib.data import load
 from privlib.data.locate import DataError
-from privlib.denoisers.checkpoints import load_denoiser, save_denoiser
+from privlib.denoisers.checkpoints import FOLDER, load_denoiser, save_denoiser
 from privlib.training.loop import Trained, train
-from privlib.training.recipes import PROFILES, RECIPES, Recipe
+from privlib.training.members import split_members
+from privlib.training.recipes import NOT_SHIPPED, PROFILES, RECIPES, Recipe
 
 RUNS = Path("_build/training")
 
@@ -37,8 +39,10 @@ def card_of(recipe: Recipe, trained: Trained, data_sha256: str) -> dict[str, obj
 
 
 def run(recipe: Recipe, device: str) -> Path:
-    """Train one recipe to its end and ship the weights; returns their path."""
+    """Train one recipe to its end and keep the weights; returns their path."""
     data, held_out = load(recipe.data), load(recipe.held_out)
+    if recipe.members:
+        data, _ = split_members(data, recipe.members)
     initial = load_denoiser(recipe.initial) if recipe.initial else None
     with tqdm(total=recipe.total_images, unit="image", desc=recipe.name, dynamic_ncols=True) as bar:
 
@@ -48,7 +52,8 @@ def run(recipe: Recipe, device: str) -> Path:
                 bar.set_postfix(loss=f"{loss:.3f}", held_out=f"{losses[1.0]:.4f}")
 
         trained = train(recipe, data, held_out, RUNS / recipe.name, initial=initial, device=device, progress=progress)
-    return save_denoiser(trained.denoiser, recipe.name, card_of(recipe, trained, data.sha256))
+    folder = RUNS / "weights" if recipe.name in NOT_SHIPPED else FOLDER
+    return save_denoiser(trained.denoiser, recipe.name, card_of(recipe, trained, data.sha256), folder=folder)
 
 
 def main() -> int:
