@@ -10,6 +10,7 @@ import torch
 from privlib.attacks.learned import LearnedAttack
 from privlib.attacks.scoring import (
     BoundedRate,
+    ConfidenceInterval,
     Scores,
     Success,
     auc,
@@ -17,7 +18,6 @@ from privlib.attacks.scoring import (
     bounded_rate,
     success_rate,
 )
-from privlib.types import Interval
 
 #: Of the images of a side, these shares are learned from and choose thresholds; the rest is scored.
 LEARN_SHARE, CALIBRATION_SHARE = 0.25, 0.25
@@ -38,7 +38,7 @@ class Outcome:
     seed: int
     success: Success
     auc: float
-    auc_interval: Interval
+    auc_interval: ConfidenceInterval
     bounded: tuple[BoundedRate, ...]
     scored: Scores = field(repr=False)
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -35,7 +36,13 @@ from scipy.stats import rankdata
 
 from privlib.attacks.bounds import check_confidence, error_upper_bound, one_sided, trials_for_error
 from privlib.numerics import check_count
-from privlib.types import Interval
+
+
+class ConfidenceInterval(NamedTuple):
+    """Ends of a two-sided confidence interval: an estimate from a sample, and no proved bound."""
+
+    lower: float
+    upper: float
 
 
 @dataclass(frozen=True)
@@ -76,11 +83,11 @@ class Rate:
         return self.count / self.trials
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> ConfidenceInterval:
         each = one_sided(self.confidence)
         above = float(error_upper_bound(self.count, self.trials, each))
         below = 1.0 - float(error_upper_bound(self.trials - self.count, self.trials, each))
-        return Interval(max(below, 0.0), above)
+        return ConfidenceInterval(max(below, 0.0), above)
 
 
 @dataclass(frozen=True)
@@ -95,14 +102,14 @@ class Success:
         return 0.5 * (self.members.value + self.others.value)
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> ConfidenceInterval:
         """Normal interval of the mean of two independent rates, each with one success and failure added."""
         spread = sum(
             (rate.count + 1) * (rate.trials - rate.count + 1) / (rate.trials + 2) ** 2 / rate.trials
             for rate in (self.members, self.others)
         )
         half = float(ndtri(one_sided(self.members.confidence))) * 0.5 * spread**0.5
-        return Interval(max(self.value - half, 0.0), min(self.value + half, 1.0))
+        return ConfidenceInterval(max(self.value - half, 0.0), min(self.value + half, 1.0))
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,7 @@ def auc(scores: Scores) -> float:
     return float((ranks[:m].sum() - m * (m + 1) / 2) / (m * n))
 
 
-def auc_interval(value: float, members: int, others: int, *, confidence: float) -> Interval:
+def auc_interval(value: float, members: int, others: int, *, confidence: float) -> ConfidenceInterval:
     """Newcombe's interval of an AUC, see the module.
 
     Args:
@@ -146,7 +153,7 @@ def auc_interval(value: float, members: int, others: int, *, confidence: float) 
 
     # At both ends of [0, 1] the excess is not negative; between, at or beside the value, it is.
     inside = min(max(value, 1e-13), 1.0 - 1e-13)
-    return Interval(brentq(excess, 0.0, inside), brentq(excess, inside, 1.0))
+    return ConfidenceInterval(brentq(excess, 0.0, inside), brentq(excess, inside, 1.0))
 
 
 def success_rate(calibration: Scores, scored: Scores, *, confidence: float) -> Success:
@@ -211,6 +218,12 @@ def roc_curve(scores: Scores) -> tuple[np.ndarray, np.ndarray]:
         for part in (scores.others, scores.members)
     ]
     return np.concatenate([[0.0], rates[0]]), np.concatenate([[0.0], rates[1]])
+
+
+def roc_at(scores: Scores, rates: Sequence[float]) -> np.ndarray:
+    """True positive rate of the sample at each false positive rate: the largest whose false positives are no more."""
+    fpr, tpr = roc_curve(scores)
+    return tpr[np.searchsorted(fpr, np.asarray(rates, dtype=np.float64), side="right") - 1]
 
 
 @dataclass(frozen=True)

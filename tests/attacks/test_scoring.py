@@ -12,6 +12,7 @@ from privlib.attacks.scoring import (
     auc_interval,
     bounded_rate,
     mean_over,
+    roc_at,
     roc_curve,
     success_rate,
 )
@@ -47,6 +48,11 @@ def test_auc_is_that_of_an_independent_implementation_with_and_without_ties():
         fpr, tpr = roc_curve(Scores(members, others))
         assert np.trapezoid(tpr, fpr) == pytest.approx(expected, abs=1e-12)
         assert fpr[0] == tpr[0] == 0.0 and fpr[-1] == tpr[-1] == 1.0
+
+
+def test_the_curve_of_a_sample_at_given_rates():
+    scores = Scores(np.array([3.0, 2.0, 1.0]), np.array([2.5, 0.5]))
+    assert roc_at(scores, [0.0, 0.4, 0.5, 1.0]).tolist() == pytest.approx([1 / 3, 1 / 3, 1.0, 1.0])
 
 
 def test_scores_without_any_difference_are_worth_a_guess_exactly():
