@@ -83,7 +83,7 @@ def load_target(
         weights: of a recipe (``emoji_members``), or a diffusers pipeline by its hub name (``google/ddpm-cifar10-32``).
             If the card of a recipe says how many members were drawn, the others are the rest of the same set; else the
             members are the whole set, and the others its held-out images, which need not have the same distribution.
-        folder: where the weights lie; None or empty for those that the library ships.
+        folder: where to look for weights before those that the library ships; None or empty for the latter only.
         data_folder: of data sets that are not bundled, see ``privlib.data.load``.
         published_data: sets that a published network was trained on and was not; its card is not read.
 
@@ -94,8 +94,8 @@ def load_target(
     if "/" in weights:
         members = distinct_pictures(load(published_data[0], folder=data_folder))
         others = never_members(load(published_data[1], folder=data_folder), members)
-        return Target(weights, load_published(weights), members, others, checksum="")
-    place = Path(folder) if folder else FOLDER
+        return Target(weights, load_published(weights), members, others, checksum="kept by the hub")
+    place = Path(folder) if folder and (Path(folder) / f"{weights}.json").is_file() else FOLDER
     card = read_card(weights, folder=place)
     recipe = card["recipe"]
     data = load(recipe["data"], folder=data_folder)

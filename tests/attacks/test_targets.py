@@ -78,6 +78,10 @@ def test_weights_of_other_images_than_their_card_says_are_refused(small, tmp_pat
         load_target("large", folder=tmp_path)
 
 
+def test_weights_that_are_not_in_the_folder_are_the_shipped_ones(tmp_path):
+    assert load_target("emoji", folder=tmp_path).checksum == load_target("emoji").checksum
+
+
 def test_a_published_network_is_attacked_with_the_sets_that_are_named(monkeypatch):
     sets = {"in": shades(1, 2, 2), "out": shades(2, 3)}
     monkeypatch.setattr("privlib.attacks.targets.load", lambda spec, folder: sets[spec])
