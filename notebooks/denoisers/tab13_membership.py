@@ -71,6 +71,7 @@ where = choose_device(device)
 LEARNED = "learned from t-errors"
 ATTACKS = {T_ERROR: T_ERROR, LEARNED: T_ERROR, PROXIMAL: PROXIMAL, DENOISING: DENOISING}
 MEMBERS, CONTROL = "members and others", "control"
+FOUND_OUT = 0.9  # an AUC that says that an attack works
 CHAIN = {1.0: "T", 0.75: "3T/4", 0.5: "T/2", 0.25: "T/4"}
 CLAIMS = {1.0: "T", 0.75: "T3_4", 0.5: "T1_2", 0.25: "T1_4"}
 names = {stop: CHAIN.get(stop, f"{stop:g} T") for stop in stops}
@@ -245,12 +246,10 @@ whole_table(pd.DataFrame(rows), f"{caption}, at the {tier} scale")
 
 
 # %% tags=["hide-input"]
-def compared(found, bounded, stop):
-    """Success rate, AUC and bounded rates at one stop."""
-    lines = []
-    for row in found[(found.stop == stop) & (found.case == MEMBERS)].itertuples():
-        same = (bounded.denoiser == row.denoiser) & (bounded.attack == row.attack) & (bounded.stop == stop)
-        line = {
+def compared(found, stop):
+    """Success rate and AUC of every attack at one stop."""
+    return pd.DataFrame(
+        {
             "denoiser": row.denoiser,
             "attack": row.attack,
             "success rate": row.asr,
@@ -258,20 +257,31 @@ def compared(found, bounded, stop):
             "AUC": row.auc,
             "± over seeds": row.auc_error,
         }
-        for rate in bounded[same].itertuples():
-            line[f"TPR at FPR at most {rate.bound:g}"] = rate.tpr
-            line[f"interval of that at {rate.bound:g}"] = Interval(rate.tpr_low, rate.tpr_high)
-            line[f"FPR found at {rate.bound:g}"] = rate.fpr
-        lines.append(line)
-    return pd.DataFrame(lines)
+        for row in found[(found.stop == stop) & (found.case == MEMBERS)].itertuples()
+    )
 
 
-compared_caption = (
-    f"Means over {len(seeds)} seeds; intervals of {confidence:.0%} for one repetition, means of their ends"
-)
+def bounded(found, stop):
+    """True positives of every attack at one stop where false positives are bounded."""
+    return pd.DataFrame(
+        {
+            "denoiser": row.denoiser,
+            "attack": row.attack,
+            "FPR at most": row.bound,
+            "TPR": row.tpr,
+            "its interval": Interval(row.tpr_low, row.tpr_high),
+            "FPR that was found": row.fpr,
+        }
+        for row in found[found.stop == stop].itertuples()
+    )
+
+
+means = f"Means over {len(seeds)} seeds; intervals of {confidence:.0%} for one repetition, means of their ends"
+at_stop = f"of every attack at the stop {names[shown_stop]}, at the {tier} scale. {means}"
+report.table(compared(pd.DataFrame(rows), shown_stop), f"Success rate and AUC {at_stop}", digits=3)
 report.table(
-    compared(pd.DataFrame(rows), pd.DataFrame(bounded_rows), shown_stop),
-    f"Every attack at the stop {names[shown_stop]}, at the {tier} scale. {compared_caption}",
+    bounded(pd.DataFrame(bounded_rows), shown_stop),
+    f"True positive rate where the false positive rate is bounded, {at_stop}",
     digits=3,
 )
 
@@ -349,14 +359,14 @@ draw_bars(pd.DataFrame(bar_rows))
 # %% [markdown]
 # ## Does the attack work, and does it find what is not there?
 #
-# Two checks that do not come from the paper. The over-fitted denoiser must be found out: AUC at least 0.9. And in the control, every interval of the AUC, at every seed, stop and
+# Two checks that do not come from the paper. The over-fitted denoiser must be found out by one of the attacks at one of the stops. And in the control, every interval of the AUC, at every seed, stop and
 # attack, must contain one half; these intervals hold all together at the confidence of the page, and the last column says how
 # large a difference they would have missed.
 
 
 # %% tags=["hide-input"]
-def checks(found):
-    """Best and worst case of each denoiser and case, over all attacks and stops."""
+def checks(found, repetitions, overfit):
+    """The largest mean AUC over attacks and stops, and what was asked of it."""
     lines = []
     for (weights, case), part in found.groupby(["denoiser", "case"], sort=False):
         best = part.loc[part.auc.idxmax()]
@@ -368,21 +378,21 @@ def checks(found):
             "stop": f"{best.stop:g} T",
         }
         if case == CONTROL:
-            inside = int(part.half_inside.sum())
-            line["what was asked"] = "every interval contains 0.5"
-            line["found"] = f"{inside} of {len(part) * len(seeds)} do"
-            line["widest of them"] = Interval(part.auc_low.min(), part.auc_high.max())
+            line["asked"] = "0.5 in every interval of the AUC"
+            line["found"] = f"in {part.half_inside.sum()} of {len(part) * repetitions}"
+            line["ends of the intervals"] = Interval(part.auc_low.min(), part.auc_high.max())
         else:
-            line["what was asked"] = "at least 0.9" if weights == overfitted else "nothing"
-            line["found"] = ("yes" if best.auc >= 0.9 else "no") if weights == overfitted else "–"
-            line["widest of them"] = None
+            asked = weights == overfit
+            line["asked"] = f"at least {FOUND_OUT:g}" if asked else "nothing"
+            line["found"] = "–" if not asked else "yes" if best.auc >= FOUND_OUT else "no"
+            line["ends of the intervals"] = None
         lines.append(line)
     return pd.DataFrame(lines)
 
 
 report.table(
-    checks(pd.DataFrame(rows)),
-    f"Checks at the {tier} scale; intervals of the control hold together at {confidence:.0%}, {num_controls} of them",
+    checks(pd.DataFrame(rows), len(seeds), overfitted),
+    f"Checks at the {tier} scale; the {num_controls} intervals of the control hold together at {confidence:.0%}",
     digits=3,
 )
 
@@ -406,16 +416,16 @@ if real is not None:
     (made,) = bundle.tables["run"]
     report.table(pd.DataFrame(bundle.tables["targets"]), f"What is attacked, {bundle.origin}")
     whole_table(real, f"{caption}, {bundle.origin}")
-    report.table(
-        compared(real, pd.DataFrame(bundle.tables["bounded"]), made["shown_stop"]),
-        f"Every attack at the stop {made['shown_stop']:g} T, {bundle.origin}",
-        digits=3,
-    )
+    at_stop = f"of every attack at the stop {made['shown_stop']:g} T, {bundle.origin}"
+    report.table(compared(real, made["shown_stop"]), f"Success rate and AUC {at_stop}", digits=3)
+    real_bounded = bounded(pd.DataFrame(bundle.tables["bounded"]), made["shown_stop"])
+    report.table(real_bounded, f"True positive rate where the false positive rate is bounded, {at_stop}", digits=3)
+    report.table(checks(real, made["num_seeds"], made["overfitted"]), f"Checks, {bundle.origin}", digits=3)
 
 # %% tags=["hide-input"]
 if tier == "cifar10":
     tables = {"targets": sizes, "outcomes": rows, "bounded": bounded_rows, "curves": curve_rows, "bars": bar_rows}
-    tables["run"] = [{"shown_stop": shown_stop, "num_seeds": len(seeds), "confidence": confidence}]
+    tables["run"] = [{"shown_stop": shown_stop, "num_seeds": len(seeds), "overfitted": overfitted}]
     bundles.keep("tab13_membership", globals(), tables=tables, inputs=inputs)
 
 # %% [markdown]
@@ -432,11 +442,11 @@ values = {}
 if many is not None and set(CLAIMS) <= set(stops):
     early, late = of_many.loc[[1.0, 0.75]], of_many.loc[[0.5, 0.25]]
     if late.asr_low.min() > early.asr_high.max():
-        values["tab13.numerical.rises"] = Trend.HOLDS
+        values["tab13.attack.rises"] = Trend.HOLDS
     elif late.asr_high.min() < early.asr_low.max():
-        values["tab13.numerical.rises"] = Trend.FAILS
+        values["tab13.attack.rises"] = Trend.FAILS
     else:
-        values["tab13.numerical.rises"] = Trend.UNRESOLVED
+        values["tab13.attack.rises"] = Trend.UNRESOLVED
     if tier == "paper":
         values |= {f"tab13.numerical.{CLAIMS[stop]}": float(of_many.asr[stop]) for stop in CLAIMS}
 report.claims("tab13_membership", values, tier=tier)
