@@ -11,8 +11,8 @@ Trained networks
 ----------------
 ``targets`` are networks with images that they were trained on and images that they were not, ``chain`` the levels that
 attacks on diffusion models are written for, ``membership`` the errors by which they tell the two apart, ``learned`` a
-model on maps of such errors. ``scoring`` says what scores are worth, ``repeated`` does so over several seeds. Nothing is
-claimed for such a network, so nothing is refuted; that an attack fails shows no privacy.
+model on maps of such errors. ``scoring`` says what scores are worth, ``repeated`` does so over several seeds. Nothing
+is claimed for such a network, so nothing is refuted; that an attack fails shows no privacy.
 
 What an audit says
 ------------------
