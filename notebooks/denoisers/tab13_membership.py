@@ -14,8 +14,8 @@
 # all private images, without subsampling and without any guarantee. The theoretical rows have a page of their own, {doc}`tab13_attack_bound`, and
 # the samplers of this library are attacked in {doc}`audit`. Here is the whole table, with the attack made on three situations:
 #
-# * a denoiser **over-fitted on purpose** on few pictures. The attack has to be seen to work, or its failures mean nothing.
 # * a denoiser of **many members**, a random half of a set. The other half, of the same distribution, are the non-members.
+# * one **over-fitted on purpose**: it goes on from the first with few of its members. The attack has to be seen to work, or its failures mean nothing.
 # * a **control**: neither side was ever seen. Whatever an attack finds here is not membership.
 #
 # A member is a *picture*. Two vendors draw the same concept, so a non-member may have a twin among the members; that makes an attack harder.

@@ -81,8 +81,9 @@ def load_target(
 
     Args:
         weights: of a recipe (``emoji_members``), or a diffusers pipeline by its hub name (``google/ddpm-cifar10-32``).
-            If the card of a recipe says how many members were drawn, the others are the rest of the same set; else the
-            members are the whole set, and the others its held-out images, which need not have the same distribution.
+            If the card of a recipe says how many members were drawn, the others are pictures of the same set that
+            neither these weights nor those that they started from have seen; else the members are the whole set, and
+            the others its held-out images, which need not have the same distribution.
         folder: where to look for weights before those that the library ships; None or empty for the latter only.
         data_folder: of data sets that are not bundled, see ``privlib.data.load``.
         published_data: sets that a published network was trained on and was not; its card is not read.
@@ -95,13 +96,13 @@ def load_target(
         members = distinct_pictures(load(published_data[0], folder=data_folder))
         others = never_members(load(published_data[1], folder=data_folder), members)
         return Target(weights, load_published(weights), members, others, checksum="kept by the hub")
-    place = Path(folder) if folder and (Path(folder) / f"{weights}.json").is_file() else FOLDER
+    place = _place(weights, folder)
     card = read_card(weights, folder=place)
     recipe = card["recipe"]
     data = load(recipe["data"], folder=data_folder)
     if count := recipe.get("members", 0):
-        members, others = split_members(data, count)
-        trained_on = members
+        members = trained_on = split_members(data, count)[0]
+        others = split_members(data, _seen(recipe, folder))[1]
     else:
         members, trained_on = distinct_pictures(data), data
         others = never_members(load(recipe["held_out"], folder=data_folder), members)
@@ -110,3 +111,20 @@ def load_target(
             f"weights {weights} were trained on other images than {recipe['data']} gives here: see the card"
         )
     return Target(weights, load_denoiser(weights, folder=place), members, others, card["sha256"])
+
+
+def _place(weights: str, folder: str | Path | None) -> Path:
+    """The folder that holds these weights, or that of the shipped ones."""
+    return Path(folder) if folder and (Path(folder) / f"{weights}.json").is_file() else FOLDER
+
+
+def _seen(recipe: dict, folder: str | Path | None) -> int:
+    """How many pictures, in the order of ``split_members``, a run or the weights that it started from have seen."""
+    if not (initial := recipe.get("initial", "")):
+        return recipe["members"]
+    start = read_card(initial, folder=_place(initial, folder))["recipe"]
+    if start["data"] != recipe["data"]:
+        return recipe["members"]
+    if not start.get("members"):
+        raise ValueError(f"weights {initial}, the start of {recipe['name']}, have seen all of {recipe['data']}")
+    return max(recipe["members"], _seen(start, folder))

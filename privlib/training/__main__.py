@@ -38,12 +38,17 @@ def card_of(recipe: Recipe, trained: Trained, data_sha256: str) -> dict[str, obj
     }
 
 
+def folder_of(name: str) -> Path:
+    """Where the finished weights of a recipe are kept."""
+    return RUNS / "weights" if name in NOT_SHIPPED else FOLDER
+
+
 def run(recipe: Recipe, device: str) -> Path:
     """Train one recipe to its end and keep the weights; returns their path."""
     data, held_out = load(recipe.data), load(recipe.held_out)
     if recipe.members:
         data, _ = split_members(data, recipe.members)
-    initial = load_denoiser(recipe.initial) if recipe.initial else None
+    initial = load_denoiser(recipe.initial, folder=folder_of(recipe.initial)) if recipe.initial else None
     with tqdm(total=recipe.total_images, unit="image", desc=recipe.name, dynamic_ncols=True) as bar:
 
         def progress(images: int, loss: float, losses: dict[float, float] | None) -> None:
@@ -52,8 +57,8 @@ def run(recipe: Recipe, device: str) -> Path:
                 bar.set_postfix(loss=f"{loss:.3f}", held_out=f"{losses[1.0]:.4f}")
 
         trained = train(recipe, data, held_out, RUNS / recipe.name, initial=initial, device=device, progress=progress)
-    folder = RUNS / "weights" if recipe.name in NOT_SHIPPED else FOLDER
-    return save_denoiser(trained.denoiser, recipe.name, card_of(recipe, trained, data.sha256), folder=folder)
+    card = card_of(recipe, trained, data.sha256)
+    return save_denoiser(trained.denoiser, recipe.name, card, folder=folder_of(recipe.name))
 
 
 def main() -> int:

@@ -20,7 +20,7 @@ class Recipe:
         flip: mirror images at random.
         shift: largest random move in pixels; the rim is filled with the nearest pixel.
         p_mean, p_std: mean and deviation of ln(sigma) in training.
-        initial: name of shipped weights to start from, or empty.
+        initial: name of weights to start from, trained before, or empty.
         public: whether the data may be treated as public in the book's experiments.
         seed: of the weights, the order of the images and the noise.
         members: images of ``data`` that are trained on, see ``members.split_members``; 0 for all.
@@ -53,9 +53,12 @@ class Recipe:
         return {name: value for name, value in asdict(self).items() if name not in unset}
 
 
-#: Targets of membership attacks: a quarter of the usual network's weights, since the weights are shipped. Over-fitting
-#: takes steps: with 400 members and 600 steps of 64 images nothing was remembered yet.
+#: Targets of membership attacks: a quarter of the usual network's weights, since the weights are shipped.
 _SMALL = {"channels": (32, 64, 64), "learning_rate": 1e-3, "public": False}
+
+#: Over-fitting takes many steps on few images, and starts where the denoiser of many members stands: it has seen these
+#: images too, and none of its non-members.
+_OVERFITTED = {"members": 128, "batch_size": 16, "flip": False, "learning_rate": 1e-3, "public": False}
 
 
 RECIPES = {
@@ -85,11 +88,9 @@ RECIPES = {
             "emoji_overfitted",
             data="emoji/public",
             held_out="emoji/public_held_out",
-            total_images=300_000,
-            batch_size=16,
-            flip=False,
-            members=200,
-            **_SMALL,
+            total_images=250_000,
+            initial="emoji_members",
+            **_OVERFITTED,
         ),
         Recipe(
             "cifar10_members",
@@ -103,11 +104,9 @@ RECIPES = {
             "cifar10_overfitted",
             data="cifar10/train",
             held_out="cifar10/test",
-            total_images=400_000,
-            batch_size=16,
-            flip=False,
-            members=200,
-            **_SMALL,
+            total_images=350_000,
+            initial="cifar10_members",
+            **_OVERFITTED,
         ),
     )
 }

@@ -27,9 +27,9 @@ def small():
     return NeuralDenoiser(build_unet(config), config)
 
 
-def save(denoiser, folder, data, **recipe):
-    card = {"recipe": {"data": "emoji/public", "held_out": "emoji/public_held_out"} | recipe}
-    save_denoiser(denoiser, "small", card | {"data_sha256": data.sha256}, folder=folder)
+def save(denoiser, folder, data, name="small", **recipe):
+    card = {"recipe": {"name": name, "data": "emoji/public", "held_out": "emoji/public_held_out"} | recipe}
+    save_denoiser(denoiser, name, card | {"data_sha256": data.sha256}, folder=folder)
 
 
 def test_overlapping_sides_are_refused_with_the_number_of_common_pictures():
@@ -59,6 +59,18 @@ def test_weights_of_drawn_members_are_attacked_with_the_rest_of_the_same_set(sma
     assert picture_hashes(target.members) == picture_hashes(members)
     assert picture_hashes(target.others) == picture_hashes(others)
     assert target.checksum == json.loads((tmp_path / "small.json").read_text())["sha256"]
+
+
+def test_pictures_that_the_starting_weights_saw_are_on_neither_side(small, tmp_path):
+    many, others = split_members(load("emoji/public"), 50)
+    save(small, tmp_path, many, name="start", members=50)
+    save(small, tmp_path, split_members(load("emoji/public"), 10)[0], members=10, initial="start")
+    target = load_target("small", folder=tmp_path)
+    assert picture_hashes(target.members) == picture_hashes(many)[:10]
+    assert picture_hashes(target.others) == picture_hashes(others)
+    save(small, tmp_path, split_members(load("emoji/public"), 10)[0], members=10, initial="emoji")
+    with pytest.raises(ValueError, match="weights emoji, the start of small, have seen all of emoji/public"):
+        load_target("small", folder=tmp_path)
 
 
 def test_weights_of_a_whole_set_are_attacked_with_its_held_out_pictures(small, tmp_path):
