@@ -1,9 +1,18 @@
-"""Attacks on the project's own samplers: empirical lower bounds of a privacy loss, beside what is claimed for it.
+"""Attacks: lower bounds of the privacy loss of the project's own samplers, and membership in a network's training set.
 
+The samplers
+------------
 ``bounds`` turns errors into lower bounds and plans the number of trials, ``audit`` scores into errors, ``one_run``
 guesses about many records of one release into a bound. ``likelihood`` is the strongest distinguisher of paths.
 ``games`` are neighbouring worlds under the samplers, ``suite`` the list of them, ``mutants`` samplers that are broken
 on purpose (an audit that lets those pass is worthless), ``assumed`` a denoiser with a sensitivity taken as given.
+
+Trained networks
+----------------
+``targets`` are networks with images that they were trained on and images that they were not, ``chain`` the levels that
+attacks on diffusion models are written for, ``membership`` the errors by which they tell the two apart, ``learned`` a
+model on maps of such errors. ``scoring`` says what scores are worth, ``repeated`` does so over several seeds. Nothing
+is claimed for such a network, so nothing is refuted; that an attack fails shows no privacy.
 
 What an audit says
 ------------------

@@ -1,7 +1,8 @@
 """``make train-public PROFILE=embedded|cifar10``: train the denoisers of a profile, or go on where it stopped.
 
 A run keeps its checkpoint and its log under ``_build/training/<name>/``; Ctrl-C loses at most the images since the last
-checkpoint. The finished weights replace those in ``privlib/assets/denoisers``.
+checkpoint. The finished weights replace those in ``privlib/assets/denoisers``; those that are not shipped go to
+``_build/training/weights``.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from tqdm import tqdm
 
 from privlib.data import load
 from privlib.data.locate import DataError
-from privlib.denoisers.checkpoints import load_denoiser, save_denoiser
+from privlib.denoisers.checkpoints import FOLDER, load_denoiser, save_denoiser
 from privlib.training.loop import Trained, train
-from privlib.training.recipes import PROFILES, RECIPES, Recipe
+from privlib.training.members import split_members
+from privlib.training.recipes import NOT_SHIPPED, PROFILES, RECIPES, Recipe
 
 RUNS = Path("_build/training")
 
@@ -36,10 +38,17 @@ def card_of(recipe: Recipe, trained: Trained, data_sha256: str) -> dict[str, obj
     }
 
 
+def folder_of(name: str) -> Path:
+    """Where the finished weights of a recipe are kept."""
+    return RUNS / "weights" if name in NOT_SHIPPED else FOLDER
+
+
 def run(recipe: Recipe, device: str) -> Path:
-    """Train one recipe to its end and ship the weights; returns their path."""
+    """Train one recipe to its end and keep the weights; returns their path."""
     data, held_out = load(recipe.data), load(recipe.held_out)
-    initial = load_denoiser(recipe.initial) if recipe.initial else None
+    if recipe.members:
+        data, _ = split_members(data, recipe.members)
+    initial = load_denoiser(recipe.initial, folder=folder_of(recipe.initial)) if recipe.initial else None
     with tqdm(total=recipe.total_images, unit="image", desc=recipe.name, dynamic_ncols=True) as bar:
 
         def progress(images: int, loss: float, losses: dict[float, float] | None) -> None:
@@ -48,7 +57,8 @@ def run(recipe: Recipe, device: str) -> Path:
                 bar.set_postfix(loss=f"{loss:.3f}", held_out=f"{losses[1.0]:.4f}")
 
         trained = train(recipe, data, held_out, RUNS / recipe.name, initial=initial, device=device, progress=progress)
-    return save_denoiser(trained.denoiser, recipe.name, card_of(recipe, trained, data.sha256))
+    card = card_of(recipe, trained, data.sha256)
+    return save_denoiser(trained.denoiser, recipe.name, card, folder=folder_of(recipe.name))
 
 
 def main() -> int:

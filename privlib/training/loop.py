@@ -95,8 +95,8 @@ def train(
         data: training images.
         held_out: images for the held-out loss; nothing is chosen by it.
         folder: where ``state.pt`` and ``log.jsonl`` are kept.
-        config: the network, fresh weights from ``recipe.seed``; by default a ``UNetConfig`` with the root mean square
-            of the data. Ignored where ``initial`` is given.
+        config: the network, fresh weights from ``recipe.seed``; by default a ``UNetConfig`` with the channels of the
+            recipe and the root mean square of the data. Ignored where ``initial`` is given.
         initial: denoiser to start from.
         device: where to train.
         save_every: images between checkpoints and held-out losses.
@@ -115,7 +115,8 @@ def train(
         config = initial.config
     elif config is None:
         rms = data.unit().square().mean(dtype=torch.float64).sqrt()
-        config = UNetConfig(data.image_shape, sigma_data=round(float(rms), 4))
+        channels = recipe.channels or UNetConfig.channels
+        config = UNetConfig(data.image_shape, channels=channels, sigma_data=round(float(rms), 4))
     denoiser = NeuralDenoiser(build_unet(config), config)
     if initial is not None:
         denoiser.load_state_dict(initial.state_dict())

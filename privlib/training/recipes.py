@@ -20,9 +20,11 @@ class Recipe:
         flip: mirror images at random.
         shift: largest random move in pixels; the rim is filled with the nearest pixel.
         p_mean, p_std: mean and deviation of ln(sigma) in training.
-        initial: name of shipped weights to start from, or empty.
+        initial: name of weights to start from, trained before, or empty.
         public: whether the data may be treated as public in the book's experiments.
         seed: of the weights, the order of the images and the noise.
+        members: images of ``data`` that are trained on, see ``members.split_members``; 0 for all.
+        channels: width of each resolution level of a network with fresh weights; empty for the usual one.
     """
 
     name: str
@@ -41,10 +43,22 @@ class Recipe:
     initial: str = ""
     public: bool = True
     seed: int = 0
+    members: int = 0
+    channels: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, as a model card stores them."""
-        return asdict(self)
+        """Plain values, as a model card stores them; without ``members`` and ``channels`` where they are not set."""
+        # Checkpoints and cards from before these two existed stay what they are.
+        unset = {name for name in ("members", "channels") if not getattr(self, name)}
+        return {name: value for name, value in asdict(self).items() if name not in unset}
+
+
+#: Targets of membership attacks: a quarter of the usual network's weights, since the weights are shipped.
+_SMALL = {"channels": (32, 64, 64), "learning_rate": 1e-3, "public": False}
+
+#: Over-fitting takes many steps on few images, and starts where the denoiser of many members stands: it has seen these
+#: images too, and none of its non-members.
+_OVERFITTED = {"members": 128, "batch_size": 16, "flip": False, "learning_rate": 1e-3, "public": False}
 
 
 RECIPES = {
@@ -60,8 +74,48 @@ RECIPES = {
             initial="tiny_imagenet",
             public=False,
         ),
+        Recipe(
+            "emoji_members",
+            data="emoji/public",
+            held_out="emoji/public_held_out",
+            total_images=170_000,
+            batch_size=32,
+            shift=2,
+            members=1685,
+            **_SMALL,
+        ),
+        Recipe(
+            "emoji_overfitted",
+            data="emoji/public",
+            held_out="emoji/public_held_out",
+            total_images=250_000,
+            initial="emoji_members",
+            **_OVERFITTED,
+        ),
+        Recipe(
+            "cifar10_members",
+            data="cifar10/train",
+            held_out="cifar10/test",
+            total_images=400_000,
+            members=25_000,
+            **_SMALL,
+        ),
+        Recipe(
+            "cifar10_overfitted",
+            data="cifar10/train",
+            held_out="cifar10/test",
+            total_images=350_000,
+            initial="cifar10_members",
+            **_OVERFITTED,
+        ),
     )
 }
 
 #: What ``make train-public PROFILE=...`` trains, in this order.
-PROFILES = {"embedded": ("emoji",), "cifar10": ("tiny_imagenet", "cifar10")}
+PROFILES = {
+    "embedded": ("emoji", "emoji_members", "emoji_overfitted"),
+    "cifar10": ("tiny_imagenet", "cifar10", "cifar10_members", "cifar10_overfitted"),
+}
+
+#: Weights that stay where they were trained: they may remember images that are not to be redistributed.
+NOT_SHIPPED = ("cifar10_members", "cifar10_overfitted")

@@ -98,6 +98,16 @@ def test_the_network_is_scaled_by_the_data_unless_told_otherwise(stripes, tmp_pa
     assert train(recipe(total_images=8), big, big, tmp_path).denoiser.config.sigma_data == 1.0
 
 
+def test_a_recipe_may_set_the_channels(stripes, tmp_path):
+    narrow = recipe(total_images=8, channels=(32, 32, 64))
+    assert train(narrow, stripes, stripes, tmp_path).denoiser.config.channels == (32, 32, 64)
+
+
+def test_what_a_recipe_leaves_open_is_not_in_its_checkpoints_and_cards():
+    assert not {"members", "channels"} & set(recipe().to_dict())
+    assert recipe(members=5, channels=(32,)).to_dict() == recipe().to_dict() | {"members": 5, "channels": (32,)}
+
+
 def test_loss_is_one_for_the_linear_denoiser_of_white_data():
     class Shrink:
         config = TINY
