@@ -16,10 +16,10 @@ from tqdm import tqdm
 
 from privlib.data.icons import join, load_captioned, load_emoji_by_style, load_glyphs, load_pictures
 from privlib.data.images import ImageSet
-from privlib.data.locate import DataError
 from privlib.metrics.clip import Clip
 from privlib.metrics.icon_text import CONFIG, FOLDER, NAME, PREPROCESSING, build_icon_text, save_icon_text
 from privlib.metrics.retrieval import caption_retrieval
+from privlib.training.command import report
 from privlib.training.contrastive import ContrastiveRecipe, bare_name, train_contrastive
 
 RUNS = Path("_build/training")
@@ -86,17 +86,8 @@ def main() -> int:
     parser.add_argument("--runs", type=Path, default=RUNS, help="where the checkpoint lies")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the weights go")
     arguments = parser.parse_args()
-    try:
-        recipe = ContrastiveRecipe(total_images=arguments.images)
-        path = run(recipe, name=NAME, runs=arguments.runs, folder=arguments.folder)
-    except DataError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\nstopped; the same command goes on from the last checkpoint\n")
-        return 130
-    sys.stderr.write(f"wrote {path}\n")
-    return 0
+    recipe = ContrastiveRecipe(total_images=arguments.images)
+    return report(lambda: [run(recipe, name=NAME, runs=arguments.runs, folder=arguments.folder)])
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ import torch
 from tqdm import tqdm
 
 from privlib.data import load
-from privlib.data.locate import DataError
 from privlib.denoisers.checkpoints import FOLDER, load_denoiser, save_denoiser
+from privlib.training.command import report
 from privlib.training.loop import Trained, train
 from privlib.training.members import split_members
 from privlib.training.recipes import NOT_SHIPPED, PROFILES, RECIPES, Recipe
@@ -72,16 +72,7 @@ def main() -> int:
         parser.error(
             f"{arguments.only} is not among the denoisers of {arguments.profile}: {PROFILES[arguments.profile]}"
         )
-    try:
-        for name in names:
-            sys.stderr.write(f"wrote {run(RECIPES[name], arguments.device)}\n")
-    except DataError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\nstopped; the same command goes on from the last checkpoint\n")
-        return 130
-    return 0
+    return report(lambda: (run(RECIPES[name], arguments.device) for name in names))
 
 
 if __name__ == "__main__":

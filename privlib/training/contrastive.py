@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from torch.nn.functional import affine_grid, cross_entropy, grid_sample, normali
 
 from privlib.data.images import ImageSet
 from privlib.data.recolour import draw_colours, recolour
+from privlib.training.resumable import Progress, read_state, replace_file, write_log
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def train_contrastive(
     side: int,
     save_every: int = 20_000,
     evaluate: Callable[[], dict[str, float]] = dict,
-    progress: Callable[[int, float, dict[str, float] | None], None] = lambda images, loss, held_out: None,
+    progress: Progress = lambda images, loss, measured: None,
 ) -> int:
     """Train ``model`` in place, or go on from the checkpoint in ``folder``; an interruption leaves no trace.
 
@@ -178,10 +179,7 @@ def train_contrastive(
     optimizer = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), eps=1e-6)
     key = json.dumps([recipe.to_dict(), pictures.sha256, glyphs.sha256], sort_keys=True)
     state_file, step = folder / "state.pt", 0
-    if state_file.exists():
-        state = torch.load(state_file, weights_only=True)
-        if state["key"] != key:
-            raise ValueError(f"{state_file} belongs to another recipe or other data; train in another folder")
+    if state := read_state(state_file, key):
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         step = state["step"]
@@ -205,15 +203,12 @@ def train_contrastive(
         step, images = step + 1, images + recipe.batch_size
         held_out = None
         if images % save_every < recipe.batch_size or images >= recipe.total_images:
-            part = state_file.with_name("state.pt.part")
             state = {"key": key, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
-            torch.save(state, part)
-            os.replace(part, state_file)
+            replace_file(state_file, functools.partial(torch.save, state))
             model.eval()
             held_out = evaluate()
             model.train()
-            with (folder / "log.jsonl").open("a") as log:
-                log.write(json.dumps({"images": images, "loss": loss.item(), **held_out}) + "\n")
+            write_log(folder, images, loss.item(), held_out)
         progress(images, loss.item(), held_out)
     model.eval()
     return images

@@ -1,11 +1,9 @@
-"""The training loop: denoising loss, AdamW, an average of the weights, checkpoints that survive an interruption."""
+"""Training of a denoiser: the denoising loss, and what is measured on the way."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from privlib.data.images import ImageSet
 from privlib.denoisers.neural import NeuralDenoiser, UNetConfig, build_unet
 from privlib.training.batches import draw_batch
 from privlib.training.recipes import Recipe
+from privlib.training.resumable import Progress, Stage, fit
 
 #: Noise levels at which the held-out loss is written down.
 HELD_OUT_SIGMAS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -57,25 +56,6 @@ def held_out_loss(denoiser: Callable, data: ImageSet, *, count: int = 512, batch
     return losses
 
 
-def learning_rate(recipe: Recipe, images: int) -> float:
-    """Straight up over the warm-up, constant, straight down to zero over the last ``decay_fraction`` of the run."""
-    left = (recipe.total_images - images) / (recipe.decay_fraction * recipe.total_images)
-    return recipe.learning_rate * max(0.0, min(1.0, images / recipe.warmup_images, left))
-
-
-def _replace_file(path: Path, write: Callable[[Path], None]) -> None:
-    """Write beside ``path``, then rename: a reader sees the old file or the new one, never half of one."""
-    part = path.with_name(path.name + ".part")
-    write(part)
-    os.replace(part, path)
-
-
-@contextlib.contextmanager
-def _autocast(device: torch.device) -> Iterator[None]:
-    with torch.autocast(device.type, torch.bfloat16):
-        yield
-
-
 def train(
     recipe: Recipe,
     data: ImageSet,
@@ -86,9 +66,9 @@ def train(
     initial: NeuralDenoiser | None = None,
     device: str | torch.device = "cpu",
     save_every: int = 10_000,
-    progress: Callable[[int, float, dict[float, float] | None], None] = lambda images, loss, held_out: None,
+    progress: Progress = lambda images, loss, held_out: None,
 ) -> Trained:
-    """Train, or go on from the last checkpoint in ``folder``; the result does not depend on interruptions.
+    """Train, or go on from the last checkpoint in ``folder`` (see ``fit``); interruptions leave no trace.
 
     Args:
         recipe: the run.
@@ -108,8 +88,6 @@ def train(
     Raises:
         ValueError: a checkpoint in ``folder`` from another recipe or other data.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    device = torch.device(device)
     torch.manual_seed(recipe.seed)
     if initial is not None:
         config = initial.config
@@ -120,56 +98,24 @@ def train(
     denoiser = NeuralDenoiser(build_unet(config), config)
     if initial is not None:
         denoiser.load_state_dict(initial.state_dict())
-    denoiser.to(device).train()
-    average = NeuralDenoiser(build_unet(config), config).to(device).eval().requires_grad_(False)
-    average.load_state_dict(denoiser.state_dict())
-    optimizer = torch.optim.AdamW(denoiser.parameters(), lr=0.0, betas=(0.9, 0.99), weight_decay=0.01)
 
-    key = json.dumps([recipe.to_dict(), config.to_dict(), data.sha256], sort_keys=True)
-    state_file, step = folder / "state.pt", 0
-    if state_file.exists():
-        state = torch.load(state_file, weights_only=True, map_location=device)
-        if state["key"] != key:
-            raise ValueError(f"{state_file} belongs to another recipe or other data; train in another folder")
-        denoiser.load_state_dict(state["denoiser"])
-        average.load_state_dict(state["average"])
-        optimizer.load_state_dict(state["optimizer"])
-        step = state["step"]
-
-    def save() -> None:
-        state = {
-            "key": key,
-            "denoiser": denoiser.state_dict(),
-            "average": average.state_dict(),
-            "optimizer": optimizer.state_dict(),
-            "step": step,
-        }
-        _replace_file(state_file, lambda path: torch.save(state, path))
-
-    images, losses = step * recipe.batch_size, None
-    while images < recipe.total_images:
+    def loss_of(current: NeuralDenoiser, step: int) -> torch.Tensor:
         batch, sigma, noise = (part.to(device) for part in draw_batch(data.pixels, recipe, step))
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(recipe, images + recipe.batch_size)
-        with _autocast(device):
-            loss = denoising_loss(denoiser, batch, sigma, noise)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(denoiser.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        step, images = step + 1, images + recipe.batch_size
-        halflife = min(recipe.ema_halflife, 0.05 * images)
-        weight = 1.0 - 0.5 ** (recipe.batch_size / halflife)
-        with torch.no_grad():
-            for kept, current in zip(average.parameters(), denoiser.parameters(), strict=True):
-                kept.lerp_(current, weight)
-        losses = None
-        if images % save_every < recipe.batch_size or images >= recipe.total_images:
-            save()
-            losses = held_out_loss(average.to("cpu"), held_out)
-            average.to(device)
-            with (folder / "log.jsonl").open("a") as log:
-                log.write(json.dumps({"images": images, "loss": loss.item(), "held_out": losses}) + "\n")
-        progress(images, loss.item(), losses)
-    average.to("cpu")
-    return Trained(average, images, losses or held_out_loss(average, held_out))
+        return denoising_loss(current, batch, sigma, noise)
+
+    def measure(average: NeuralDenoiser) -> dict[float, float]:
+        return held_out_loss(average, held_out)
+
+    stage = Stage(
+        recipe.total_images,
+        recipe.batch_size,
+        recipe.learning_rate,
+        recipe.warmup_images,
+        recipe.decay_fraction,
+        recipe.ema_halflife,
+        save_every,
+        recipe.seed,
+    )
+    key = [recipe.to_dict(), config.to_dict(), data.sha256]
+    average = fit(denoiser, loss_of, stage, folder, key=key, device=device, measure=measure, progress=progress)
+    return Trained(average, math.ceil(stage.total_images / stage.batch_size) * stage.batch_size, measure(average))

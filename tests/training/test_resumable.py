@@ -8,8 +8,7 @@ import torch
 
 from privlib.data.locate import DataError
 from privlib.training import resumable
-from privlib.training.resumable import fit, last_average
-from privlib.training.text_to_image.recipe import Stage
+from privlib.training.resumable import Stage, fit, last_average, learning_rate
 
 STAGE = Stage(
     total_images=320,
@@ -42,14 +41,14 @@ def test_the_average_reaches_the_minimum(tmp_path):
 def test_an_interruption_leaves_no_trace(tmp_path):
     whole = fit(linear(), loss_of, STAGE, tmp_path / "whole", key="k")
 
-    def stop(images, loss):
+    def stop(images, loss, measured):
         if images == 200:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         fit(linear(), loss_of, STAGE, tmp_path / "halved", key="k", progress=stop)
     seen = []
-    resumed = fit(linear(), loss_of, STAGE, tmp_path / "halved", key="k", progress=lambda i, loss: seen.append(i))
+    resumed = fit(linear(), loss_of, STAGE, tmp_path / "halved", key="k", progress=lambda i, *_: seen.append(i))
     assert seen[0] == 168 and seen[-1] == 320
     assert torch.equal(resumed.weight, whole.weight) and torch.equal(resumed.bias, whole.bias)
     log = [json.loads(line) for line in (tmp_path / "whole" / "log.jsonl").read_text().splitlines()]
@@ -67,7 +66,7 @@ def test_the_last_average_is_that_of_the_run(tmp_path):
 def test_slow_runs_are_saved_between_the_marks(tmp_path, monkeypatch):
     monkeypatch.setattr(resumable, "MAX_SECONDS", 0.0)
 
-    def stop(images, loss):
+    def stop(images, loss, measured):
         if images == 48:
             raise KeyboardInterrupt
 
@@ -85,3 +84,26 @@ def test_a_finished_run_is_not_trained_again_and_another_one_is_refused(tmp_path
     assert torch.equal(fit(linear(), refuse, STAGE, tmp_path, key="k").weight, first.weight)
     with pytest.raises(ValueError, match="another recipe or other data"):
         fit(linear(), loss_of, STAGE, tmp_path, key="other")
+
+
+def test_what_is_measured_is_logged_and_passed_on(tmp_path):
+    told = []
+    average = fit(
+        linear(),
+        loss_of,
+        STAGE,
+        tmp_path,
+        key="k",
+        measure=lambda network: {"bias": float(network.bias)},
+        progress=lambda images, loss, measured: told.append((images, measured)),
+    )
+    given = [measured["bias"] for _, measured in told if measured]
+    log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["measured"]["bias"] for line in log] == given and given[-1] == float(average.bias)
+    assert [images for images, measured in told if measured] == [80, 160, 240, 320]
+
+
+def test_learning_rate_rises_stays_and_falls_to_zero():
+    stage = dataclasses.replace(STAGE, total_images=1000, warmup_images=100, learning_rate=1.0, decay_fraction=0.2)
+    assert [learning_rate(stage, images) for images in (50, 100, 500, 800)] == [0.5, 1.0, 1.0, 1.0]
+    assert learning_rate(stage, 900) == pytest.approx(0.5) and learning_rate(stage, 1000) == 0.0

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +20,10 @@ from torchvision.utils import make_grid
 from tqdm import tqdm
 
 from privlib.data.images import to_bytes
-from privlib.data.locate import DataError
 from privlib.data.recolour import PAIRS
 from privlib.denoisers.text_to_image import save_text_to_image
-from privlib.training.resumable import last_average
+from privlib.training.command import report
+from privlib.training.resumable import Progress, last_average
 from privlib.training.text_to_image.assemble import assemble
 from privlib.training.text_to_image.autoencoder import build_autoencoder, finish, reconstruction_psnr, train_autoencoder
 from privlib.training.text_to_image.captions import Captioned, caption, load_pictures_and_glyphs, split_novel
@@ -40,11 +39,11 @@ RUNS = Path("_build/training")
 VOCABULARY, AUTOENCODER, DIFFUSION = (RUNS / f"text_to_image{part}" for part in ("_vocabulary", "_autoencoder", ""))
 
 
-def follow(name: str, total: int) -> Callable[[int, float], None]:
+def follow(name: str, total: int) -> Progress:
     """A progress bar in the terminal, as what ``fit`` calls."""
     bar = tqdm(total=total, unit="image", desc=name, dynamic_ncols=True, mininterval=2.0)
 
-    def progress(images: int, loss: float) -> None:
+    def progress(images: int, loss: float, measured: dict | None) -> None:
         bar.update(images - bar.n)
         bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
         if images >= total:
@@ -100,8 +99,8 @@ def write_sheet(images: dict[str, torch.Tensor], asked: dict[str, Question], pat
     ).save(path)
 
 
-def preview(path: Path) -> None:
-    """Draw with the last checkpoint, whatever it can do so far, and write the sheet to ``path``."""
+def preview(path: Path) -> Path:
+    """Draw with the last checkpoint, whatever it can do so far, and write the sheet to ``path``, which it returns."""
     known, novel = split_novel(load_pictures_and_glyphs())
     tokenizer = learn_tokenizer(known)
     autoencoder, _ = last_average(build_autoencoder(RECIPE), AUTOENCODER)
@@ -111,6 +110,7 @@ def preview(path: Path) -> None:
     accuracy, drawn = measure(assemble(tokenizer, autoencoder, networks), asked)
     write_sheet(drawn, asked, path)
     sys.stderr.write(f"{steps * RECIPE.diffusion.batch_size:,} images; retrieval accuracy {json.dumps(accuracy)}\n")
+    return path
 
 
 def run(device: str) -> Path:
@@ -133,18 +133,9 @@ def main() -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu", help="where to train")
     parser.add_argument("--preview", metavar="PNG", type=Path, help="draw with the last checkpoint and train nothing")
     arguments = parser.parse_args()
-    try:
-        if arguments.preview:
-            preview(arguments.preview)
-        else:
-            sys.stderr.write(f"wrote {run(arguments.device)}\n")
-    except DataError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\nstopped; the same command goes on from the last checkpoint\n")
-        return 130
-    return 0
+    if arguments.preview:
+        return report(lambda: [preview(arguments.preview)])
+    return report(lambda: [run(arguments.device)])
 
 
 if __name__ == "__main__":

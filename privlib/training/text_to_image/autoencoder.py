@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
-from privlib.training.resumable import fit
+from privlib.training.resumable import Progress, fit
 from privlib.training.text_to_image.captions import Captioned, Views, draw_views, render
 from privlib.training.text_to_image.recipe import TextToImageRecipe
 
@@ -77,7 +76,7 @@ def train_autoencoder(
     folder: Path,
     *,
     device: str | torch.device = "cpu",
-    progress: Callable[[int, float], None] = lambda images, loss: None,
+    progress: Progress = lambda images, loss, measured: None,
 ) -> torch.nn.Module:
     """Train the autoencoder (see ``fit`` for interruptions) and normalise its latents; it ends on the CPU."""
     stage = recipe.autoencoder

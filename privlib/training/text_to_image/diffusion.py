@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from privlib.training.resumable import fit, replace_file
+from privlib.training.resumable import Progress, fit, replace_file
 from privlib.training.text_to_image.autoencoder import DIFFUSION, LATENTS, encode_views, generator_of
 from privlib.training.text_to_image.captions import Captioned, Views, caption, draw_views
 from privlib.training.text_to_image.recipe import TextToImageRecipe
@@ -150,7 +150,7 @@ def train_diffusion(
     folder: Path,
     *,
     device: str | torch.device = "cpu",
-    progress: Callable[[int, float], None] = lambda images, loss: None,
+    progress: Progress = lambda images, loss, measured: None,
 ) -> TextToLatent:
     r"""Train text encoder and U-Net on the latents of all views (see ``fit`` for interruptions).
 

@@ -4,29 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-
-@dataclass(frozen=True)
-class Stage:
-    """One training run.
-
-    Attributes:
-        total_images: images seen, with repetition.
-        batch_size: images in a step.
-        learning_rate: of AdamW, reached after ``warmup_images`` and left over the last ``decay_fraction`` of the run
-            for a straight line to zero.
-        ema_halflife: images after which the average of the weights has forgotten half; shorter at the start.
-        save_every: images between checkpoints.
-        seed: of the weights, the order of the images and the noise.
-    """
-
-    total_images: int
-    batch_size: int
-    learning_rate: float
-    warmup_images: int
-    decay_fraction: float
-    ema_halflife: int
-    save_every: int
-    seed: int = 0
+from privlib.training.resumable import Stage
 
 
 @dataclass(frozen=True)

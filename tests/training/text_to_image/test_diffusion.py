@@ -76,7 +76,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(recipe, pictures, tokeniz
     autoencoder = build_autoencoder(recipe).eval().requires_grad_(False)
 
     def run(name, stop_at=None):
-        def progress(images, loss):
+        def progress(images, loss, measured):
             if images == stop_at:
                 raise KeyboardInterrupt
 
