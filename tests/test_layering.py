@@ -13,7 +13,7 @@ MODULES = sorted((ROOT / "privlib").rglob("*.py"))
 # A part of the library may import its own modules and parts further up in this list.
 LAYERS = [
     {"types"},
-    {"numerics"},
+    {"numerics", "files"},
     {"schedules", "data"},
     {"mechanisms", "aggregation"},
     {"guarantees"},
@@ -30,7 +30,7 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 ACCOUNTING_SEES = {"types", "numerics", "mechanisms", "aggregation", "guarantees", "accounting"}
 
 # The report shows numbers that it is given, so that touching an accountant re-runs just the notebooks that use it.
-REPORT_SEES = {"types", "report", "figures"}
+REPORT_SEES = {"types", "files", "report", "figures"}
 
 
 def name_of(path: Path) -> str:

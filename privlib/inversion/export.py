@@ -15,8 +15,8 @@ from safetensors.torch import load_file, save_file
 
 from privlib.aggregation import NoisyAggregate
 from privlib.data.locate import DataError
+from privlib.files import replace_file
 from privlib.guarantees import Guarantee
-from privlib.inversion.checkpoints import replace_file
 from privlib.inversion.releases import Release, Unprotected
 
 EMBEDDING, CERTIFICATE = "learned_embeds.safetensors", "certificate.json"

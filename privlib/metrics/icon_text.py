@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from privlib.data.locate import ASSETS, DataError
+from privlib.files import replace_file, replace_text
 from privlib.metrics.clip import Clip
 
 with warnings.catch_warnings():
@@ -88,7 +88,7 @@ def save_icon_text(clip: Clip, card: Mapping[str, object], *, name: str = NAME, 
         clip: what to ship; of the architecture CONFIG.
         card: what a reader needs to know: data, recipe, accuracy, licence; plain values.
         name: of the files.
-        folder: where they go. Both are written beside their final names and moved when whole.
+        folder: where they go.
 
     Returns:
         the path of the weights.
@@ -96,21 +96,17 @@ def save_icon_text(clip: Clip, card: Mapping[str, object], *, name: str = NAME, 
     Raises:
         ValueError: a weight that half precision cannot hold.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     weights = {}
     for key, value in clip.model.state_dict().items():
         value = value.detach().cpu()
         weights[key] = (value.half() if value.is_floating_point() else value).contiguous()
         if value.is_floating_point() and not bool(torch.isfinite(weights[key]).all()):
             raise ValueError(f"weight {key} of {name} is not finite in float16")
-    path, part = folder / f"{name}.safetensors", folder / f"{name}.safetensors.part"
-    save_file(weights, part)
+    path = folder / f"{name}.safetensors"
+    replace_file(path, lambda part: save_file(weights, part))
     full = {"name": clip.name, "stand_in_for": clip.stand_in_for, **card}
-    full["sha256"] = hashlib.sha256(part.read_bytes()).hexdigest()
-    card_part = folder / f"{name}.json.part"
-    card_part.write_text(json.dumps(full, indent=2) + "\n", encoding="utf-8")
-    os.replace(part, path)
-    os.replace(card_part, path.with_suffix(".json"))
+    full["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    replace_text(path.with_suffix(".json"), json.dumps(full, indent=2) + "\n")
     return path
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -19,6 +18,7 @@ from itertools import product
 from pathlib import Path
 
 from privlib.accounting.certified import epsilon_interval
+from privlib.files import replace_text
 from privlib.mechanisms import SubsampledGaussian, block_gdp_mu
 from privlib.pipeline.explorer_data import DataSet, Grid
 from privlib.schedules import edm_sigmas
@@ -102,11 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="privlib.pipeline.explorer_grid", description="Compute the explorer's grid.")
     parser.add_argument("output", type=Path, metavar="GRID.json")
     output = parser.parse_args(arguments).output
-    text = compute_grid().to_json()
-    output.parent.mkdir(parents=True, exist_ok=True)
-    partial = output.with_name(f".{output.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, output)
+    replace_text(output, compute_grid().to_json())
     return 0
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+from privlib.files import replace_text
 from privlib.pipeline.results import Finding, load_findings
 from privlib.report.ledger import Claim
 from privlib.report.markup import Cell, claim_cell, html_table, status_cell
@@ -61,10 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         page = {"page": f"../notebooks/{path.parent.name}/{path.stem}.html", "title": _title(notebook, path.stem)}
         costs[path.stem] = notebook["metadata"]["papermill"] | page
     text = status_page(load_findings(options.results), costs)
-    partial = options.page.with_name(f".{options.page.name}.partial")
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, options.page)
+    replace_text(options.page, text)
     return 0
 
 

@@ -9,7 +9,6 @@ the statuses support. A claim of the paper that belongs to no point or to two is
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from privlib.files import replace_text
 from privlib.pipeline.results import Finding, load_findings
 from privlib.pipeline.verdicts import Point, Verdict, derive, findings_of, in_words, load_points
 from privlib.report.bundles import bundle_path, read_bundle
@@ -174,10 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
         lines = outdated(sections)
         sys.stderr.writelines(f"error: {line}\n" for line in lines)
         return 1 if lines else 0
-    partial = options.page.with_name(f".{options.page.name}.partial")
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    partial.write_text(page(sections), encoding="utf-8")
-    os.replace(partial, options.page)
+    replace_text(options.page, page(sections))
     return 0
 
 

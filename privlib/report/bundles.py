@@ -10,11 +10,11 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from privlib.files import replace_text
 from privlib.report.code import code_digests
 from privlib.report.ledger import repository_root
 from privlib.report.parameters import notebook_parameters
@@ -85,10 +85,7 @@ def write_bundle(bundle: Bundle, path: Path) -> None:
         text = json.dumps({**content, "sha256": _checksum(content)}, indent=1, allow_nan=False)
     except ValueError as error:
         raise BundleError(f"{bundle.asset}: a bundle holds finite numbers, text and None only: {error}") from None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text + "\n", encoding="utf-8")
-    os.replace(part, path)
+    replace_text(path, text + "\n")
 
 
 def read_bundle(asset: str, tier: str, *, root: Path | None = None) -> Bundle:

@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from privlib.files import replace_text
 from privlib.mechanisms import pooled
 from privlib.numerics import check_count
 from privlib.samplers.fingerprint import code_checksum, describe
 from privlib.samplers.runs import Run
-from privlib.samplers.stored import read_run, replace_file, write_run
+from privlib.samplers.stored import read_run, write_run
 
 
 def in_batches(
@@ -111,8 +112,7 @@ def _open_folder(folder: Path, sampler: functools.partial, batch_size: int, seed
                 f"{folder} holds batches of another run, which differs in {', '.join(different[:5])}; "
                 "use another folder, or delete this one"
             )
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(record, lambda part: part.write_text(text + "\n", encoding="utf-8"))
+    replace_text(record, text + "\n")
     return hashlib.sha256(text.encode()).hexdigest()
 
 

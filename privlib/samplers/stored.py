@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from privlib.files import replace_file
 from privlib.mechanisms import Composition, Mechanism, SubsampledGaussian, components_of
 from privlib.samplers.runs import Run
 from privlib.types import Adjacency
-
-
-def replace_file(path: Path, write: Callable[[Path], None]) -> None:
-    """Write beside ``path``, then rename: a reader sees the old file or the new one, never half of one."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        write(part)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def write_run(run: Run, path: Path, *, key: str) -> None:

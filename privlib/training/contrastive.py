@@ -14,7 +14,8 @@ from torch.nn.functional import affine_grid, cross_entropy, grid_sample, normali
 
 from privlib.data.images import ImageSet
 from privlib.data.recolour import draw_colours, recolour
-from privlib.training.resumable import Progress, read_state, replace_file, write_log
+from privlib.files import replace_file
+from privlib.training.resumable import Progress, read_state, write_log
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 import torch
 
 from privlib.data.locate import DataError
+from privlib.files import replace_file
 
 #: Seconds between checkpoints, whatever the number of images: what an interruption costs at most.
 MAX_SECONDS = 300.0
@@ -49,13 +49,6 @@ def learning_rate(stage: Stage, images: int) -> float:
     """Straight up over the warm-up, constant, straight down to zero over the last ``decay_fraction`` of the run."""
     left = (stage.total_images - images) / (stage.decay_fraction * stage.total_images)
     return stage.learning_rate * max(0.0, min(1.0, images / stage.warmup_images, left))
-
-
-def replace_file(path: Path, write: Callable[[Path], None]) -> None:
-    """Write beside ``path``, then rename: a reader sees the old file or the new one, never half of one."""
-    part = path.with_name(path.name + ".part")
-    write(part)
-    os.replace(part, path)
 
 
 def read_state(path: Path, key: str, device: str | torch.device = "cpu") -> dict | None:

@@ -13,6 +13,7 @@ import torch
 from privlib.accounting.certified import epsilon_interval
 from privlib.denoisers.anchors import PublicAnchor
 from privlib.denoisers.clipped import ClippedDenoiser
+from privlib.files import replace_file
 from privlib.mechanisms import SubsampledGaussian
 from privlib.samplers import batched
 from privlib.samplers.batched import in_batches
@@ -103,7 +104,7 @@ def test_nothing_half_written(tmp_path, monkeypatch) -> None:
             part.write_bytes(b"half")
             raise OSError("disk full")
 
-        batched.replace_file(path, write)
+        replace_file(path, write)
 
     monkeypatch.setattr(batched, "write_run", half)
     with pytest.raises(OSError, match="disk full"):

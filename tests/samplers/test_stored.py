@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from privlib.mechanisms import SubsampledGaussian, per_step_composition
 from privlib.samplers import stored
 from privlib.samplers.runs import Run
-from privlib.samplers.stored import read_run, replace_file, write_run
+from privlib.samplers.stored import read_run, write_run
 from privlib.types import Adjacency
 
 
@@ -61,20 +61,3 @@ def test_a_foreign_file_is_refused(tmp_path) -> None:
     stored.save_file({"images": torch.zeros(1)}, tmp_path / "run")
     with pytest.raises(ValueError, match="damaged or not a stored run"):
         read_run(tmp_path / "run", key="abc")
-
-
-def test_a_write_that_breaks_leaves_the_old_file_and_no_trace(tmp_path) -> None:
-    path = tmp_path / "file"
-    path.write_text("old")
-
-    def broken(part) -> None:
-        part.write_text("ne")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        replace_file(path, broken)
-    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
-    before = path.stat().st_ino
-    replace_file(path, lambda part: part.write_text("new"))
-    assert path.stat().st_ino != before, "the new file must take the name of the old one, not be written into it"
-    assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from privlib.training.resumable import Progress, fit, replace_file
+from privlib.files import replace_file
+from privlib.training.resumable import Progress, fit
 from privlib.training.text_to_image.autoencoder import DIFFUSION, LATENTS, encode_views, generator_of
 from privlib.training.text_to_image.captions import Captioned, Views, caption, draw_views
 from privlib.training.text_to_image.recipe import TextToImageRecipe
