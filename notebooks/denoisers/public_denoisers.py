@@ -12,7 +12,7 @@
 # The hybrid sampler hands over to a neural denoiser that was trained on public images. The published ones cannot be had offline, so the book
 # brings small ones of its own, trained by a recipe in the repository (`make train-public`). This page says what they were trained on, how well
 # they denoise images they have not seen, and what they draw. All have the preconditioning of {cite:t}`karras2022elucidating` around a
-# U-Net of the `diffusers` library, on pixels folded two by two, at 32 by 32 pixels.
+# U-Net of the `diffusers` library, on pixels folded two by two, at 32 by 32 pixels. Two smaller ones, made to be attacked, are on {doc}`tab13_membership`.
 #
 # They are small, and trained on a CPU. They show how the method behaves; their pictures are not those of a model of the literature.
 

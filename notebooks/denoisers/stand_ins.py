@@ -53,7 +53,7 @@ report.table(
 
 # %% [markdown]
 # `icon_text` has the parts of CLIP, through the `open_clip` library: a residual network for images, a transformer for texts, one space for both, and the loss that makes an image choose its caption among those of a batch.
-# It is far smaller than the smallest published CLIP and saw a few thousand icons instead of hundreds of millions of photographs: the public captioned set ({doc}`/book/data`), never a private image.
+# It is far smaller than CLIP ViT-B/32 and saw a few thousand icons instead of hundreds of millions of photographs: the public captioned set ({doc}`/book/data`), never a private image.
 # `make train-clip` trains it again.
 #
 # ## Does it know what an image shows?

@@ -56,7 +56,7 @@ for q in sampling_probabilities:
 # %% tags=["hide-input"]
 report.table(
     pd.DataFrame(rows),
-    f"Success rate of any membership test with even odds: one output, a fresh Poisson block at each step, delta = {delta:g}, "
+    f"Success rate at even odds, what epsilon alone gives and that of the best test: one output, a fresh Poisson block at each step, delta = {delta:g}, "
     "add or remove one record",
     digits=5,
 )
@@ -72,7 +72,7 @@ report.privacy_statement(
 
 # %% [markdown]
 # Two remarks on the formula. It forgets $\delta$: under $(\varepsilon, \delta)$ a test can succeed with rate
-# $(e^{\varepsilon} + \delta)/(1 + e^{\varepsilon})$. And it is loose: the best test against these very mechanisms, the last column, succeeds
+# $(e^{\varepsilon} + \delta)/(1 + e^{\varepsilon})$, and where epsilon is tiny it does. And where epsilon is not tiny the formula is loose: the best test against these very mechanisms, the last column, succeeds
 # with rate $(1 + \delta(0))/2$, where $\delta(0)$ is the total variation distance. That value is exact for the mechanism and needs no
 # choice of $\delta$.
 #

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Table 13: membership attacks on neural denoisers
 #
-# The table sets two things side by side that do not bound each other. Its *theoretical* rows say how often any test can tell whether a record was used
+# The table sets two things side by side that do not bound each other. Its *theoretical* rows turn epsilon into a success rate for telling whether a record was used
 # by the subsampled empirical sampler. Its *numerical* row is a measured attack {cite:p}`duan2023are` on a neural denoiser that was trained on
 # all private images, without subsampling and without any guarantee. The theoretical rows have a page of their own, {doc}`tab13_attack_bound`, and
 # the samplers of this library are attacked in {doc}`audit`. Here is the whole table, with the attack made on three situations:
@@ -177,7 +177,7 @@ bounded_rows = [
 #
 # What "stop at $t$" means for each half is inferred. For the sampler: that many private steps of the EDM grid ({doc}`tab13_attack_bound`). For the attack: the step
 # of the 1,000-step chain of {cite:t}`duan2023are` at which the error is taken. At $T$ and $3T/4$ the two have about the same noise; at $T/4$ the
-# chain still has a noise level near one, where the sampler's grid has left it far behind. The tighter row for each $q$ is the success of the best test there is
+# chain still has a noise level near one, where the sampler's grid has left it far behind. The row *best test* for each $q$ is the success of the best test there is
 # against the very mechanism; a dash where no bracket of it could be proved. The printed $\pm$ is not explained; here it is the standard error over the seeds.
 
 # %% tags=["hide-input"]
@@ -225,7 +225,7 @@ def whole_table(found, caption):
 
 caption = (
     f"Success rate at even odds. Theoretical: one output, a fresh Poisson block at each step, delta = {delta:g}, add or remove one record, sensitivity "
-    f"{1.0 / beta:g} taken as given. Measured: t-error, mean and standard error over {len(seeds)} seeds"
+    f"{1.0 / beta:g} taken as given; from epsilon: upper end of the certified interval, delta dropped; best test: certified upper end. Measured: t-error, mean and standard error over {len(seeds)} seeds"
 )
 whole_table(pd.DataFrame(rows), f"{caption}, at the {tier} scale")
 
@@ -388,8 +388,9 @@ def checks(found, repetitions, overfit):
         else:
             asked = weights == overfit
             line["asked"] = f"at least {FOUND_OUT:g}" if asked else "nothing"
-            line["found"] = "–" if not asked else "yes" if best.auc >= FOUND_OUT else "no"
-            line["ends of the intervals"] = None
+            inside = f"0.5 in {part.half_inside.sum()} of {len(part) * repetitions}"
+            line["found"] = inside if not asked else "yes" if best.auc >= FOUND_OUT else "no"
+            line["ends of the intervals"] = Interval(part.auc_low.min(), part.auc_high.max())
         lines.append(line)
     return pd.DataFrame(lines)
 

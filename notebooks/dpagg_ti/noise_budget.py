@@ -10,8 +10,8 @@
 # # Where a noisy mean can work
 #
 # DPAgg-TI {cite:p}`peetathawatchai2024dpagg` learns one embedding for each private picture, brings each to a public norm $R$, and publishes the mean of $m$ of the $n$ with
-# Gaussian noise. Whether such a mean can carry a style is decided before any picture is drawn: the centroid is at most $R$ long, and the noise has a length that
-# $n$, $m$, $\varepsilon$, $\delta$ and the width $d$ of the embedding determine. Where the noise is longer than $R$, *no* set of pictures comes through.
+# Gaussian noise. Whether such a mean can carry a style can be judged before any picture is drawn: the centroid is at most $R$ long, and the noise has a length that
+# $n$, $m$, $\varepsilon$, $\delta$ and the width $d$ of the embedding determine. Where the noise is longer than $R$, what is released is more noise than centroid, whatever the pictures.
 #
 # The vectors enter the sum with norm at most $R$, so the sum moves by at most $R$ when a picture is added or removed and by $2R$ when one is replaced. The
 # noise is calibrated to the exact privacy profile of the subsampled mechanism, not by the classical formula. $R$ drops out of everything below: lengths are
@@ -83,7 +83,7 @@ noise = pd.DataFrame(rows)
 #
 # Each line is one $\varepsilon$. Above the shaded edge the noise is longer than any centroid can be.
 
-# %% tags=["hide-input"] mystnb={"image": {"alt": "Grid of panels, one for each sampling scheme and each set size. Each shows the length of the noise in units of the norm of a vector, on a log axis, against the share of pictures that take part, one line for each epsilon. The lines fall from left to right, flatter for small epsilon; for Poisson sampling with replacement of a picture they are flat in the right half. With 47 pictures the lines for epsilon 0.5, 1 and 5 end below one when a picture is added or removed, only that for 5 when one is replaced; with 158 all but that for epsilon 0.1 do."}}
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Grid of panels, one for each sampling scheme and each set size. Each shows the length of the noise in units of the norm of a vector, on a log axis, against the share of pictures that take part, one line for each epsilon. The lines fall from left to right, flatter for small epsilon; for Poisson sampling with replacement of a picture they level off, and the one for epsilon 5 rises a little at the end. With 47 pictures the lines for epsilon 0.5, 1 and 5 end below one when a picture is added or removed, only that for 5 when one is replaced; with 158 all but that for epsilon 0.1 do."}}
 figure, panels = plt.subplots(
     len(set_sizes), len(SCHEMES), figsize=(12.0, 3.3 * len(set_sizes)), sharex=True, sharey=True, squeeze=False
 )
@@ -155,8 +155,8 @@ report.table(
 
 # %% [markdown]
 # With neighbours that differ by one added or removed picture, and with samples of fixed size, the noise is shortest when everybody takes part. Only under Poisson
-# sampling with replacement of a picture there is a gain below $n$, since the picture that takes the other's place is in the sample by chance too. So at a given
-# guarantee, privacy is no reason to leave pictures out. The time that inversion takes is one, and so is a centroid of fewer pictures that happen to agree.
+# sampling with replacement of a picture there is a gain below $n$, since the picture that takes the other's place is in the sample by chance too. Except there,
+# privacy is no reason to leave pictures out. The time that inversion takes is one, and so is a centroid of fewer pictures that happen to agree.
 #
 # ## The classical calibration
 #

@@ -27,6 +27,7 @@ class Verdict(enum.StrEnum):
     EXACT = "reproduced exactly"
     REAL = "trend reproduced on real data"
     BUNDLED = "trend reproduced on bundled data"
+    FAILS = "trend fails on bundled data"
     UNRESOLVED = "not resolved here"
     UNEXPLAINED = "not reproduced, unexplained"
     CONTRADICTED = "contradicted"
@@ -101,8 +102,9 @@ def derive(point: Point, here: Sequence[Status], real: Sequence[Status]) -> Verd
     """The verdict that statuses of the live run and of the ``cifar10`` bundles support.
 
     Real data, where every claim of the point was run on them, outweigh the bundled ones. Numbers: all must match; some
-    may differ for a known reason beside others that match. A number that differs for a known reason alone, or a trend
-    that goes the other way, contradicts. No value: out of reach, or merely stated, as the point says.
+    may differ for a known reason beside others that match. A number that differs for a known reason alone contradicts, and
+    so does a trend that goes the other way on real data, or needs none; small data and stand-ins contradict nobody. No
+    value: out of reach, or merely stated, as the point says.
     """
     found = set(real if real and point.kind == "trend" else here)
     if Status.UNEXPLAINED in found or Status.DIFFERS in found:
@@ -110,7 +112,8 @@ def derive(point: Point, here: Sequence[Status], real: Sequence[Status]) -> Verd
     if found == {Status.MATCH} or found == {Status.MATCH, Status.EXPLAINED}:
         return Verdict.EXACT
     if found & {Status.EXPLAINED, Status.TREND_FAILS}:
-        return Verdict.CONTRADICTED
+        small = point.kind == "trend" and point.uses_data and not real
+        return Verdict.FAILS if small else Verdict.CONTRADICTED
     if Status.UNRESOLVED in found:
         return Verdict.UNRESOLVED
     if found == {Status.TREND_HOLDS}:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from privlib.report.dependencies import notebook_modules
 
-#: Modules that show results and do not make them.
-SHOWING = ("privlib/report/", "privlib/figures.py", "privlib/pipeline/")
+#: Modules that show results or keep them, and do not make them.
+SHOWING = ("privlib/report/", "privlib/figures.py", "privlib/files.py", "privlib/pipeline/")
 
 
 def code_digests(notebook: Path, root: Path) -> dict[str, str]:

@@ -32,10 +32,10 @@ HOLDS, FAILS, OPEN = Status.TREND_HOLDS, Status.EXPLAINED, Status.UNRESOLVED
         ([OPEN, HOLDS], [HOLDS, HOLDS], Verdict.REAL),
         ([HOLDS, HOLDS], [HOLDS, OPEN], Verdict.UNRESOLVED),
         ([HOLDS, OPEN], [], Verdict.UNRESOLVED),
-        ([HOLDS, FAILS], [], Verdict.CONTRADICTED),
+        ([HOLDS, FAILS], [], Verdict.FAILS),
         ([HOLDS, HOLDS], [FAILS, HOLDS], Verdict.CONTRADICTED),
         ([FAILS, FAILS], [HOLDS, HOLDS], Verdict.REAL),
-        ([Status.TREND_FAILS], [], Verdict.CONTRADICTED),
+        ([Status.TREND_FAILS], [], Verdict.FAILS),
         ([Status.NOT_RUN], [], Verdict.OUT_OF_REACH),
     ],
 )
@@ -60,6 +60,7 @@ def test_numbers_must_all_match(statuses, verdict):
 
 def test_a_trend_without_data_is_as_good_as_a_number():
     assert derive(point(uses_data=False), [HOLDS], []) is Verdict.EXACT
+    assert derive(point(uses_data=False), [FAILS], []) is Verdict.CONTRADICTED
 
 
 def test_what_was_not_run_is_never_more_than_stated():
