@@ -22,7 +22,8 @@ vector is weighed anew, and by 2R where nearly nothing was drawn: that is anothe
 since two vectors of norm R can point in opposite directions.
 
 *A group of k pictures*, such as all those of one artist, moves the sum k times as far: kR if they are added or removed
-(all k of them, or fewer), 2kR if they are replaced. That is exact for Gaussian noise and far less than k times epsilon.
+(all k of them, or fewer), 2kR if they are replaced. That is exact for Gaussian noise, and below the generic bound for
+groups, which takes k times epsilon and multiplies delta as well.
 
 Sampling
 --------

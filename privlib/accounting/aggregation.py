@@ -25,7 +25,7 @@ from dataclasses import replace
 
 from scipy.optimize import brentq
 from scipy.special import gammaln
-from scipy.stats import binom, hypergeom
+from scipy.stats import binom
 
 from privlib.accounting import certified
 from privlib.accounting.mixtures import fixed_size_log_upper, line_log_bounds
@@ -47,7 +47,23 @@ def participation(mechanism: NoisyAggregate) -> list[float]:
         return [0.0] * k + [1.0]
     if mechanism.sampling is Sampling.POISSON:
         return binom.pmf(range(k + 1), k, m / n).tolist()
-    return hypergeom.pmf(range(k + 1), n, k, m).tolist()
+    return _hypergeometric(n, m, k)
+
+
+def _hypergeometric(n: int, m: int, k: int) -> list[float]:
+    """Chances that 0, ..., k of k pictures are among m of n: one picture after the other, sums of positive terms only.
+
+    The relative error is some k roundings at any n; scipy's goes through log-gamma and loses digits as n grows.
+    """
+    weights = [1.0]
+    for seen in range(k):
+        left = n - seen
+        after = [0.0] * (seen + 2)
+        for taken, weight in enumerate(weights):
+            after[taken + 1] += weight * max(m - taken, 0) / left
+            after[taken] += weight * max(left - (m - taken), 0) / left
+        weights = after
+    return weights
 
 
 def delta_interval(mechanism: NoisyAggregate, epsilon: float) -> Interval:
@@ -103,7 +119,9 @@ def epsilon_interval(mechanism: NoisyAggregate, delta: float) -> Interval:
     gap = 1e-13 * (1.0 + lower)
     while lower > 0.0 and excess(lower, 0) <= 0.0:
         lower, gap = max(0.0, lower - gap), 2.0 * gap
-    return Interval(min(lower, upper), upper)
+    if lower > upper:
+        raise AccountingError(f"the ends of epsilon cross, {lower!r} above {upper!r}: an error bound is too small")
+    return Interval(lower, upper)
 
 
 def guarantee(mechanism: NoisyAggregate, delta: float) -> Guarantee:

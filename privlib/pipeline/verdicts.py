@@ -102,9 +102,9 @@ def derive(point: Point, here: Sequence[Status], real: Sequence[Status]) -> Verd
     """The verdict that statuses of the live run and of the ``cifar10`` bundles support.
 
     Real data, where every claim of the point was run on them, outweigh the bundled ones. Numbers: all must match; some
-    may differ for a known reason beside others that match. A number that differs for a known reason alone contradicts, and
-    so does a trend that goes the other way on real data, or needs none; small data and stand-ins contradict nobody. No
-    value: out of reach, or merely stated, as the point says.
+    may differ for a known reason beside others that match. A number that differs for a known reason alone contradicts,
+    and so does a trend that goes the other way on real data, or needs none; small data and stand-ins contradict nobody.
+    No value: out of reach, or merely stated, as the point says.
     """
     found = set(real if real and point.kind == "trend" else here)
     if Status.UNEXPLAINED in found or Status.DIFFERS in found:

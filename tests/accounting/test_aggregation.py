@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -60,10 +61,31 @@ def test_everyone_takes_part_is_a_gaussian_of_k_times_the_length(adjacency, fact
     assert mechanism.sensitivity == pytest.approx(mu * mechanism.noise_std)
 
 
-def test_a_group_costs_less_than_k_times_epsilon():
-    alone, group = (epsilon_interval(aggregate(Sampling.ALL, ADD, z=20.0, k=k), 1e-5) for k in (1, 5))
-    # k (epsilon, delta) is (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1)); here even at the same delta.
-    assert group.upper < 5 * alone.lower + 1.0 and group.upper > alone.upper
+@pytest.mark.parametrize("z", [2.0, 20.0])
+def test_a_group_costs_less_than_the_generic_bound(z):
+    """k members of an (epsilon, delta) mechanism: (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1))."""
+    alone, k = epsilon_interval(aggregate(Sampling.ALL, ADD, z=z), 1e-5), 3
+    delta = 1e-5 * math.expm1(k * alone.lower) / math.expm1(alone.lower)
+    assert epsilon_interval(aggregate(Sampling.ALL, ADD, z=z, k=k), delta).upper < k * alone.lower
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "k"), [(10**6, 1000, 2), (202_599, 1000, 5), (10**6, 1000, 20), (50, 3, 5), (6, 5, 4)]
+)
+def test_chances_of_a_fixed_sample_keep_their_digits(n, m, k):
+    exact = [
+        Fraction(math.comb(k, i) * math.comb(n - k, m - i), math.comb(n, m)) if m >= i else 0 for i in range(k + 1)
+    ]
+    mechanism = NoisyAggregate(n, m, 1.0, 1.5, Sampling.FIXED_SIZE, adjacency=REPLACE, group_size=k)
+    for found, true in zip(participation(mechanism), exact, strict=True):
+        assert abs(Fraction(found) - true) <= Fraction(1, 10**14) * true
+
+
+def test_the_ends_do_not_cross_in_a_large_set():
+    mechanism = NoisyAggregate(10**6, 1000, 1.0, 1.5, Sampling.FIXED_SIZE, adjacency=REPLACE, group_size=2)
+    assert delta_interval(mechanism, 0.5).upper >= math.exp(-16.49073791286882)  # the lower bound at exact weights
+    interval = epsilon_interval(mechanism, 1e-7)
+    assert 0.0 < interval.width < 0.1
 
 
 def test_fixed_size_is_the_amplification_theorem():

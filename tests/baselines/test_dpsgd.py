@@ -8,8 +8,8 @@ import torch
 
 from privlib.accounting.dpsgd import calibrated_dpsgd, guarantee_dpsgd
 from privlib.baselines.dpsgd import noisy_gradient, train_shared
+from privlib.certificates import export_release
 from privlib.inversion.draws import draw, picture_keys
-from privlib.inversion.export import export_release
 from privlib.inversion.model import FrozenModel
 from privlib.inversion.optimize import Settings, row_gradients
 from privlib.inversion.releases import Release, Unprotected
@@ -96,7 +96,7 @@ def test_a_private_run_is_a_release_and_gets_its_certificate(model, tmp_path):
     assert isinstance(run.result, Release)
     statement = guarantee_dpsgd(mechanism, 1e-2)
     assert 1.999 < statement.epsilon.lower <= statement.epsilon.upper <= 2.0
-    _, certificate = export_release(run.result, statement, tmp_path / "out", placeholder="<style>")
+    _, certificate = export_release(run.result, 1e-2, tmp_path / "out", placeholder="<style>")
     assert '"sampling_probability": 0.5' in certificate.read_text()
 
 

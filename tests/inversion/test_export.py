@@ -2,20 +2,20 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from privlib.accounting.aggregation import calibrated, guarantee
+from privlib.accounting.aggregation import calibrated
 from privlib.aggregation import NoisyAggregate, Sampling
+from privlib.certificates import export_release
 from privlib.data.locate import DataError
-from privlib.guarantees import Guarantee
 from privlib.inversion.aggregate import release_aggregate
-from privlib.inversion.export import export_release, export_unprotected, read_embedding
+from privlib.inversion.export import export_unprotected, read_embedding
 from privlib.inversion.pipelines import load_pipeline
-from privlib.types import Interval
 from tests.inversion import tiny
 
 BASE = NoisyAggregate(5, 2, 1.0, 1.0, Sampling.POISSON)
@@ -29,7 +29,7 @@ def released(epsilon=1.0):
 
 def test_diffusers_loads_the_embedding(pipeline, tmp_path):
     release, mechanism = released()
-    path, _ = export_release(release, guarantee(mechanism, 1e-3), tmp_path / "out", placeholder="<style>")
+    path, _ = export_release(release, 1e-3, tmp_path / "out", placeholder="<style>")
     pipeline.save_pretrained(tmp_path / "saved")
     loaded = load_pipeline(tmp_path / "saved")
     loaded.load_textual_inversion(path)
@@ -45,7 +45,7 @@ def test_diffusers_loads_the_embedding(pipeline, tmp_path):
 
 def test_the_certificate_says_what_was_proved(tmp_path):
     release, mechanism = released()
-    path, certificate = export_release(release, guarantee(mechanism, 1e-3), tmp_path, placeholder="<style>")
+    path, certificate = export_release(release, 1e-3, tmp_path, placeholder="<style>")
     facts = json.loads(certificate.read_text())
     assert facts["adjacency"] == "ADD_OR_REMOVE_ONE" and facts["delta"] == 1e-3 and facts["group_size"] == 1
     assert 0.999 < facts["epsilon"]["lower"] <= facts["epsilon"]["upper"] <= 1.0
@@ -58,12 +58,11 @@ def test_the_certificate_says_what_was_proved(tmp_path):
 
 def test_no_certificate_without_noise(tmp_path):
     release, mechanism = released()
-    statement = guarantee(mechanism, 1e-3)
-    export_release(release, statement, tmp_path, placeholder="<style>")
+    export_release(release, 1e-3, tmp_path, placeholder="<style>")
     bare, _ = released(float("inf"))
     for fake in (bare, release.vector, None):
         with pytest.raises(ValueError, match="added noise"):
-            export_release(fake, statement, tmp_path, placeholder="<style>")
+            export_release(fake, 1e-3, tmp_path, placeholder="<style>")
     # The certificate of an earlier run does not stay beside an embedding that it does not speak of.
     export_unprotected(bare, tmp_path, placeholder="<style>")
     assert [file.name for file in tmp_path.iterdir()] == ["learned_embeds.safetensors"]
@@ -71,21 +70,23 @@ def test_no_certificate_without_noise(tmp_path):
         export_unprotected(release, tmp_path, placeholder="<style>")
 
 
-def test_no_certificate_for_another_mechanism(tmp_path):
-    release, _ = released(5.0)
-    other = guarantee(calibrated(BASE, 1.0, 1e-3), 1e-3)
-    with pytest.raises(ValueError, match="release's own mechanism"):
-        export_release(release, other, tmp_path, placeholder="<style>")
-    assert list(tmp_path.iterdir()) == []
+def test_a_certificate_states_what_the_accountant_finds_and_nothing_else(tmp_path):
+    """Noise of a thousandth of the bound is no protection, whatever somebody would like the certificate to say."""
+    vectors = torch.randn(5, tiny.WIDTH, generator=torch.Generator().manual_seed(0))
+    weak = replace(BASE, noise_multiplier=1e-3)
+    release = release_aggregate(vectors, weak, rng=np.random.default_rng(0))
+    _, certificate = export_release(release, 1e-5, tmp_path, placeholder="<style>")
+    assert json.loads(certificate.read_text())["epsilon"]["lower"] > 1e5
     with pytest.raises(ValueError, match="delta must lie"):
-        Guarantee(release.mechanism, 0.0, Interval(0.0, 1.0), "by hand")
+        export_release(release, 0.0, tmp_path / "other", placeholder="<style>")
+    assert not (tmp_path / "other").exists()
 
 
 def test_bad_embeddings_are_refused(tmp_path):
     release, mechanism = released()
     with pytest.raises(ValueError, match="placeholder must"):
-        export_release(release, guarantee(mechanism, 1e-3), tmp_path, placeholder=" ")
-    path, _ = export_release(release, guarantee(mechanism, 1e-3), tmp_path, placeholder="<style>")
+        export_release(release, 1e-3, tmp_path, placeholder=" ")
+    path, _ = export_release(release, 1e-3, tmp_path, placeholder="<style>")
     with pytest.raises(DataError, match="<style> is 16 wide, the model's words are 768"):
         read_embedding(path, dimension=768)
     save_file({"<a>": torch.zeros(2), "<b>": torch.zeros(2)}, tmp_path / "two.safetensors")
