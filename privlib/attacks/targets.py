@@ -11,7 +11,8 @@ import torch
 from privlib.data import load
 from privlib.data.images import ImageSet
 from privlib.denoisers.checkpoints import FOLDER, load_denoiser, read_card
-from privlib.denoisers.published import load_published
+from privlib.denoisers.named import is_published
+from privlib.denoisers.published import load_published, published_sha256
 from privlib.training.members import distinct_pictures, picture_hashes, split_members
 
 
@@ -92,10 +93,10 @@ def load_target(
         DataError: weights or data that are missing or damaged.
         ValueError: data that are not those of the card.
     """
-    if "/" in weights:
+    if is_published(weights):
         members = distinct_pictures(load(published_data[0], folder=data_folder))
         others = never_members(load(published_data[1], folder=data_folder), members)
-        return Target(weights, load_published(weights), members, others, checksum="kept by the hub")
+        return Target(weights, load_published(weights), members, others, checksum=published_sha256(weights))
     place = _place(weights, folder)
     card = read_card(weights, folder=place)
     recipe = card["recipe"]

@@ -28,9 +28,9 @@ import torch
 
 from privlib.aggregation import Bound
 from privlib.inversion.aggregate import bounded
-from privlib.inversion.draws import draw, picture_keys
+from privlib.inversion.draws import picture_keys
 from privlib.inversion.model import FrozenModel
-from privlib.inversion.optimize import Settings, adam_step, row_gradients
+from privlib.inversion.optimize import Settings, adam_step, batch_gradients
 from privlib.inversion.releases import Release, Unprotected, noised
 from privlib.mechanisms import SubsampledGaussian
 from privlib.numerics import check_count, check_positive
@@ -120,15 +120,10 @@ def train_shared(
         for rows in np.split(taking, range(settings.batch_size, len(taking), settings.batch_size)):
             if len(rows) == 0:
                 continue
-            drawn = draw(
-                [keys[row] for row in rows],
-                step,
-                seed=settings.seed,
-                num_templates=len(prompts),
-                num_times=model.num_times,
-                shape=tuple(latents.shape[1:]),
+            same = vector.expand(len(rows), -1)
+            found, each = batch_gradients(
+                model, prompts, latents, keys, rows.tolist(), same, step=step, settings=settings
             )
-            found, each = row_gradients(model, prompts, latents[rows], drawn, vector.expand(len(rows), -1))
             gradients.append(found)
             loss.append(each)
         gradient = noisy_gradient(torch.cat(gradients), clip_norm, multiplier, sample_size, rng)

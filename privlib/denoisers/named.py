@@ -19,7 +19,7 @@ def load_named(name: str) -> NeuralDenoiser | PublishedDenoiser:
     Raises:
         DataError: as ``checkpoints.load_denoiser`` and ``published.load_published``.
     """
-    return load_published(name) if _is_published(name) else load_denoiser(name)
+    return load_published(name) if is_published(name) else load_denoiser(name)
 
 
 def card_of(name: str) -> dict[str, object]:
@@ -28,11 +28,12 @@ def card_of(name: str) -> dict[str, object]:
     Raises:
         DataError: no such weights.
     """
-    if _is_published(name):
+    if is_published(name):
         # A page shows no one's folders.
         return {"name": Path(name).name if Path(name).is_dir() else name, "sha256": published_sha256(name)}
     return read_card(name)
 
 
-def _is_published(name: str) -> bool:
+def is_published(name: str) -> bool:
+    """Whether a name is that of a published checkpoint: shipped weights have no slash in theirs."""
     return "/" in name or Path(name).is_absolute()

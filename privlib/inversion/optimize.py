@@ -9,7 +9,7 @@ up with copies whose results are dropped: then the arithmetic of a row does not 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -95,6 +95,46 @@ def row_gradients(
     return gradients, losses.detach()
 
 
+def batch_gradients(
+    model: FrozenModel,
+    prompts: Prompts,
+    latents: torch.Tensor,
+    keys: Sequence[str],
+    rows: Sequence[int],
+    vectors: torch.Tensor,
+    *,
+    step: int,
+    settings: Settings,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """``row_gradients`` of some pictures with their own draws, in a batch that always has ``settings.batch_size`` rows.
+
+    A batch of another shape takes other paths through the arithmetic, so that the rounding of a picture's gradient
+    would depend on how many others there are. Rows that are missing are filled up with the first.
+
+    Args:
+        model: frozen.
+        prompts: templates.
+        latents: of all pictures.
+        keys: of all pictures, see ``draws.picture_keys``.
+        rows: pictures of the batch, 1 to ``batch_size`` of them.
+        vectors: of these pictures, shape (len(rows), dimension).
+        step: of the optimization.
+        settings: public.
+    """
+    filled = list(range(len(rows))) + [0] * (settings.batch_size - len(rows))
+    chosen = [rows[place] for place in filled]
+    drawn = draw(
+        [keys[row] for row in chosen],
+        step,
+        seed=settings.seed,
+        num_templates=len(prompts),
+        num_times=model.num_times,
+        shape=tuple(latents.shape[1:]),
+    )
+    gradients, losses = row_gradients(model, prompts, latents[chosen], drawn, vectors[filled])
+    return gradients[: len(rows)], losses[: len(rows)]
+
+
 def adam_step(
     vectors: torch.Tensor,
     gradients: torch.Tensor,
@@ -162,18 +202,12 @@ def invert(
 
     while batch < batches:
         rows = list(range(batch * size, min(count, (batch + 1) * size)))
-        filled = rows + [rows[0]] * (size - len(rows))
-        current, fixed = vectors[filled], latents[filled]
+        filled = rows + [rows[0]] * (size - len(rows))  # for Adam, too, a batch has one shape
+        current = vectors[filled]
         while step < steps:
-            drawn = draw(
-                [keys[row] for row in filled],
-                step,
-                seed=settings.seed,
-                num_templates=len(prompts),
-                num_times=model.num_times,
-                shape=tuple(latents.shape[1:]),
+            gradients, loss = batch_gradients(
+                model, prompts, latents, keys, filled, current, step=step, settings=settings
             )
-            gradients, loss = row_gradients(model, prompts, fixed, drawn, current)
             current = adam_step(current, gradients, tuple(moments), step, settings.learning_rate)
             losses[rows, step] = loss[: len(rows)].float().cpu()
             step += 1

@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -86,16 +87,19 @@ def run(notebook: Path, output: Path, results: Path, parameters: Mapping[str, ob
     A target that cannot be written is a RunError too, found out before the notebook runs where possible.
     """
     with _partial(output) as partial_output, _partial(results) as partial_results:
+        before = time.time_ns()
         executed = execute(notebook, parameters)
         found = checked_results(executed, notebook.stem)
+        kept = kept_path(notebook.stem, found["tier"])
+        # One from an earlier run has the claims of that run.
+        if kept.is_file() and kept.stat().st_mtime_ns >= before:
+            add_claims(kept, found)
         executed.metadata.papermill.update(input_path=notebook.as_posix(), output_path=output.as_posix())
         with _writing_to(output):
             _write(partial_output, nbformat.writes(executed))
             _write(partial_results, json.dumps(found, indent=1, sort_keys=True) + "\n")
             os.replace(partial_results, results)
             os.replace(partial_output, output)
-        if kept_path(notebook.stem, found["tier"]).is_file():
-            add_claims(kept_path(notebook.stem, found["tier"]), found)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -98,7 +98,9 @@ def test_a_published_network_is_attacked_with_the_sets_that_are_named(monkeypatc
     sets = {"in": shades(1, 2, 2), "out": shades(2, 3)}
     monkeypatch.setattr("privlib.attacks.targets.load", lambda spec, folder: sets[spec])
     monkeypatch.setattr("privlib.attacks.targets.load_published", lambda source: source.upper)
+    monkeypatch.setattr("privlib.attacks.targets.published_sha256", lambda source: f"sum of {source}")
     target = load_target("google/ddpm-cifar10-32", published_data=("in", "out"))
+    assert target.checksum == "sum of google/ddpm-cifar10-32"
     assert target.denoiser() == "GOOGLE/DDPM-CIFAR10-32"
     assert (len(target.members), len(target.others)) == (2, 1)
     assert dataclasses.is_dataclass(target) and "denoiser" not in repr(target)

@@ -1,6 +1,7 @@
 """The shared embedding: its gradients, its noise, its charge, and Opacus beside it where that is installed."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from privlib.baselines.dpsgd import noisy_gradient, train_shared
 from privlib.certificates import export_release
 from privlib.inversion.draws import draw, picture_keys
 from privlib.inversion.model import FrozenModel
-from privlib.inversion.optimize import Settings, row_gradients
+from privlib.inversion.optimize import Settings, batch_gradients, row_gradients
 from privlib.inversion.releases import Release, Unprotected
 from privlib.mechanisms import SubsampledGaussian
 from tests.inversion import tiny
@@ -98,6 +99,24 @@ def test_a_private_run_is_a_release_and_gets_its_certificate(model, tmp_path):
     assert 1.999 < statement.epsilon.lower <= statement.epsilon.upper <= 2.0
     _, certificate = export_release(run.result, 1e-2, tmp_path / "out", placeholder="<style>")
     assert '"sampling_probability": 0.5' in certificate.read_text()
+
+
+def test_a_gradient_does_not_depend_on_company(tmp_path):
+    """To the last bit in single precision: one picture more moves the sum by its own gradient and by nothing else."""
+    single, images = FrozenModel.from_pipeline(tiny.pipeline(tmp_path)), tiny.images(4)
+    settings = replace(SETTINGS, batch_size=3)
+    prompts = single.prompts(settings.templates, settings.placeholder)
+    latents, keys = single.encode_images(images, batch_size=3), picture_keys(images)
+    vectors = single.word_vector(settings.initial_word).float().expand(3, -1)
+
+    def gradients(rows):
+        found, _ = batch_gradients(
+            single, prompts, latents, keys, rows, vectors[: len(rows)], step=0, settings=settings
+        )
+        return found
+
+    together = gradients([0, 1, 2])
+    assert torch.equal(gradients([1]), together[1:2]) and torch.equal(gradients([2, 3])[0], together[2])
 
 
 def test_what_does_not_fit_is_refused(model):

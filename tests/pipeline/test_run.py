@@ -14,6 +14,7 @@ from nbformat.v4 import new_code_cell
 
 from privlib.pipeline import run as pipeline_run
 from privlib.report import RESULTS_MIME
+from privlib.report.bundles import Bundle, write_bundle
 from tests.pipeline.conftest import ALT_TEXT, image_cell, results_cell
 
 
@@ -50,6 +51,29 @@ def test_a_good_run_promotes_notebook_and_results(write_notebook, run):
     assert json.loads(results.read_text())["values"] == {"tab01.a": 1.5}
     assert sorted(path.name for path in output.parent.iterdir()) == ["page.ipynb", "results.json"]
     assert notebook.read_bytes() == before
+
+
+def kept_by(tmp_path, monkeypatch):
+    """A bundle where ``run`` looks for what a notebook keeps, and a cell that writes it anew."""
+    path = tmp_path / "kept.json"
+    monkeypatch.setattr(pipeline_run, "kept_path", lambda asset, tier: path)
+    made = {"date": "d", "revision": "r", "device": "cpu", "parameters": {}, "inputs": {}, "code": {}}
+    write_bundle(Bundle("tab01", "embedded", made, {"main": [{"x": 1}]}), path)
+    return path, new_code_cell(f"import os\nos.utime({str(path)!r})")
+
+
+def test_a_bundle_that_a_run_keeps_gets_the_claims_of_that_run(write_notebook, run, tmp_path, monkeypatch):
+    path, keeps = kept_by(tmp_path, monkeypatch)
+    assert run(write_notebook(keeps, results_cell(**{"tab01.a": 1.5})))[0] == 0
+    claims = json.loads(path.read_text())["tables"]["claims"]
+    assert claims == [{"claim": "tab01.a", "value": 1.5, "status": "match"}]
+
+
+def test_a_bundle_of_an_earlier_run_is_left_alone(write_notebook, run, tmp_path, monkeypatch):
+    path, _ = kept_by(tmp_path, monkeypatch)
+    before = path.read_bytes()
+    assert run(write_notebook(results_cell(**{"tab01.a": 1.5})))[0] == 0
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -137,7 +161,7 @@ def test_a_full_disk_leaves_the_former_page_alone(write_notebook, run, tmp_path,
 
     executed = nbformat.v4.new_notebook(cells=[results_cell()], metadata={"papermill": {}})
     executed.cells[0].outputs = [
-        nbformat.v4.new_output("display_data", {RESULTS_MIME: {"asset": "tab01"}}),
+        nbformat.v4.new_output("display_data", {RESULTS_MIME: {"asset": "tab01", "tier": "embedded"}}),
     ]
     monkeypatch.setattr(pipeline_run, "execute", lambda *_: executed)
     monkeypatch.setattr(os, step, full)
