@@ -1,9 +1,11 @@
-"""Files that are whole or not there."""
+"""Files and folders that are whole or not there."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
@@ -26,3 +28,24 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
 def replace_text(path: Path, text: str) -> None:
     """``replace_file`` by a text in UTF-8."""
     replace_file(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+@contextlib.contextmanager
+def replaced_folder(target: Path) -> Iterator[Path]:
+    """An empty folder beside ``target`` to write to; it takes the place of ``target`` if the block ends well.
+
+    The exchange is two renames: a crash between them leaves no ``target`` rather than a mixed one. If the block raises,
+    ``target`` stays as it was.
+    """
+    fresh, old = (target.with_name(f".{target.name}.{suffix}") for suffix in ("new", "old"))
+    for folder in (fresh, old):
+        shutil.rmtree(folder, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    try:
+        yield fresh
+        if target.exists():
+            target.rename(old)
+        fresh.rename(target)
+    finally:
+        for folder in (fresh, old):
+            shutil.rmtree(folder, ignore_errors=True)

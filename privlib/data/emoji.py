@@ -7,6 +7,8 @@ privacy of a picture is not privacy of the concept it shows.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,6 +23,13 @@ FOLDER = ASSETS / "emoji"
 SIDES = {"public": ("google", "twitter"), "private": ("fluent3d", "fluentflat")}
 
 SPLITS = ("public", "public_held_out", "private", "private_held_out")
+
+
+def read_cells(path: Path, cells: Sequence[int], *, side: int) -> torch.Tensor:
+    """The pictures of an atlas at ``cells``, counted row by row, uint8, shape (n, 3, side, side)."""
+    with Image.open(path) as image:
+        atlas = torch.from_numpy(np.array(image.convert("RGB")))
+    return atlas.unfold(0, side, side).unfold(1, side, side).reshape(-1, 3, side, side)[list(cells)]
 
 
 def load_emoji(split: str) -> ImageSet:
@@ -45,12 +54,9 @@ def load_emoji(split: str) -> ImageSet:
     held_out = split.endswith("_held_out")
     pixels, chosen, captions = [], [], []
     for vendor in SIDES[split.removesuffix("_held_out")]:
-        with Image.open(FOLDER / f"{vendor}.webp") as image:
-            atlas = torch.from_numpy(np.array(image.convert("RGB")))
-        cells = atlas.unfold(0, side, side).unfold(1, side, side).reshape(-1, 3, side, side)
         indices = table["vendors"][vendor]["concepts"]
         keep = [cell for cell, index in enumerate(indices) if concepts[index]["held_out"] == held_out]
-        pixels.append(cells[keep])
+        pixels.append(read_cells(FOLDER / f"{vendor}.webp", keep, side=side))
         chosen += [concepts[indices[cell]] for cell in keep]
         captions += [f"{vendor} emoji of {concepts[indices[cell]]['name']}" for cell in keep]
     labels = torch.tensor([concept["category"] for concept in chosen])

@@ -22,6 +22,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from privlib.data.locate import write_sums
+
 SIDE = 32
 COLUMNS = 48
 
@@ -70,12 +72,6 @@ def write_atlas(cells: list[np.ndarray], path: Path) -> None:
         row, column = divmod(index, COLUMNS)
         atlas[row * SIDE : (row + 1) * SIDE, column * SIDE : (column + 1) * SIDE] = cell
     Image.fromarray(atlas).save(path, lossless=True, quality=100, method=6)
-
-
-def write_sums(files: list[Path], folder: Path) -> None:
-    """Write ``SHA256SUMS`` of ``files`` into ``folder``."""
-    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in sorted(files)]
-    (folder / "SHA256SUMS").write_text("".join(sums))
 
 
 def package_version(packages: Path, package: str) -> str:

@@ -29,8 +29,8 @@ from privlib.data.emoji_atlases import (
     package_version,
     spellings,
     write_atlas,
-    write_sums,
 )
+from privlib.data.locate import write_sums
 
 #: style: (npm package, licence, copyright holder, whether it is a mask).
 STYLES = {

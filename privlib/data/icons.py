@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
-import numpy as np
 import torch
-from PIL import Image
 
 from privlib.data.emoji import FOLDER as EMOJI
-from privlib.data.emoji import SIDES, load_emoji
+from privlib.data.emoji import SIDES, load_emoji, read_cells
 from privlib.data.images import ImageSet, check_split
 from privlib.data.locate import ASSETS, check_sums
 from privlib.data.recolour import in_colours, recolour
@@ -41,13 +38,6 @@ def read_table() -> dict:
     """
     check_sums(FOLDER)
     return json.loads((FOLDER / "icons.json").read_text(encoding="utf-8"))
-
-
-def read_cells(path: Path, cells: Sequence[int], *, side: int) -> torch.Tensor:
-    """The pictures of an atlas at ``cells``, counted row by row, uint8, shape (n, 3, side, side)."""
-    with Image.open(path) as image:
-        atlas = torch.from_numpy(np.array(image.convert("RGB")))
-    return atlas.unfold(0, side, side).unfold(1, side, side).reshape(-1, 3, side, side)[list(cells)]
 
 
 def _styles(split: str, *, masks: bool) -> ImageSet:

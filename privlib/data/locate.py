@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -78,3 +79,12 @@ def check_sums(folder: Path) -> None:
             raise DataError(f"{folder / name} is missing; {restore}")
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected:
             raise DataError(f"{folder / name} differs from its checksum; {restore}")
+
+
+def write_sums(files: Iterable[Path], folder: Path) -> None:
+    """Write ``SHA256SUMS`` of ``files``, which lie in ``folder`` or below it, as ``check_sums`` reads it."""
+    lines = [
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(folder).as_posix()}\n"
+        for file in sorted(files)
+    ]
+    (folder / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")

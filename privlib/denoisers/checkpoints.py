@@ -1,18 +1,14 @@
-"""Shipped weights: half-precision safetensors beside a model card, loaded only when name, checksum and keys agree."""
+"""The shipped denoisers: weights and model card by name."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import torch
-from safetensors.torch import load_file, save_file
-
 from privlib.data.locate import ASSETS, DataError
 from privlib.denoisers.neural import NeuralDenoiser, UNetConfig, build_unet
+from privlib.denoisers.shipped import load_shipped, save_shipped
 
 FOLDER = ASSETS / "denoisers"
 
@@ -24,7 +20,7 @@ def save_denoiser(denoiser: NeuralDenoiser, name: str, card: Mapping[str, object
         denoiser: what to ship.
         name: of the files.
         card: what a reader needs to know of the weights: data, recipe, losses, licence; plain values.
-        folder: where the files go. Both are written beside their final names and moved when whole.
+        folder: where the files go.
 
     Returns:
         the path of the weights.
@@ -32,20 +28,8 @@ def save_denoiser(denoiser: NeuralDenoiser, name: str, card: Mapping[str, object
     Raises:
         ValueError: a weight that half precision cannot hold.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = {key: value.detach().cpu().half().contiguous() for key, value in denoiser.network.state_dict().items()}
-    for key, value in weights.items():
-        if not bool(torch.isfinite(value).all()):
-            raise ValueError(f"weight {key} of {name} is not finite in float16")
-    path, part = folder / f"{name}.safetensors", folder / f"{name}.safetensors.part"
-    save_file(weights, part)
-    sha256 = hashlib.sha256(part.read_bytes()).hexdigest()
-    full = {"name": name, **card, "network": denoiser.config.to_dict(), "sha256": sha256}
-    card_part = folder / f"{name}.json.part"
-    card_part.write_text(json.dumps(full, indent=2) + "\n", encoding="utf-8")
-    os.replace(part, path)
-    os.replace(card_part, path.with_suffix(".json"))
-    return path
+    full = {"name": name, **card, "network": denoiser.config.to_dict()}
+    return save_shipped(denoiser.network.state_dict(), full, name, folder)
 
 
 def read_card(name: str, *, folder: Path = FOLDER) -> dict[str, object]:
@@ -72,19 +56,15 @@ def load_denoiser(name: str, *, folder: Path = FOLDER) -> NeuralDenoiser:
         DataError: weights that are missing, or whose checksum, keys or shapes are not those of the card.
     """
     card = read_card(name, folder=folder)
-    path = folder / f"{name}.safetensors"
-    if not path.is_file():
-        raise DataError(f"{path} is missing, though its card is there; restore it with: git checkout -- privlib/assets")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != card["sha256"]:
-        raise DataError(f"{path} has sha256 {found}, its card says {card['sha256']}: damaged or from another training")
     config = UNetConfig(**card["network"])
     denoiser = NeuralDenoiser(build_unet(config), config)
-    weights = load_file(path)
+    weights = load_shipped(card, name, folder)
     expected = {key: tuple(value.shape) for key, value in denoiser.network.state_dict().items()}
     given = {key: tuple(value.shape) for key, value in weights.items()}
     if expected != given:
         wrong = sorted(set(expected.items()) ^ set(given.items()))
-        raise DataError(f"{path} does not fit its card: {len(wrong)} keys or shapes differ, the first {wrong[0]}")
+        raise DataError(
+            f"{name} in {folder} does not fit its card: {len(wrong)} keys or shapes differ, the first {wrong[0]}"
+        )
     denoiser.network.load_state_dict({key: value.float() for key, value in weights.items()})
     return denoiser.eval().requires_grad_(False)

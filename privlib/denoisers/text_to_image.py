@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import shutil
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from safetensors.torch import load_file, save_file
 
-from privlib.data.locate import ASSETS, DataError, check_sums
+from privlib.data.locate import ASSETS, DataError, check_sums, write_sums
+from privlib.denoisers.pipelines import load_pipeline
+from privlib.denoisers.shipped import to_half
+from privlib.files import replaced_folder
 
 if TYPE_CHECKING:
     from diffusers import StableDiffusionPipeline
@@ -39,12 +40,7 @@ def load_text_to_image(*, folder: Path = FOLDER) -> StableDiffusionPipeline:
     if not folder.is_dir():
         raise DataError(f"{folder} is missing; make the text-to-image model with: make train-text-to-image")
     check_sums(folder)
-    with warnings.catch_warnings():
-        # tqdm, which diffusers imports, warns in every notebook without widgets; nothing here draws a bar.
-        warnings.filterwarnings("ignore", message="IProgress not found")
-        from diffusers import StableDiffusionPipeline
-    pipeline = StableDiffusionPipeline.from_pretrained(folder, local_files_only=True).to(torch.float32)
-    pipeline.set_progress_bar_config(disable=True)
+    pipeline = load_pipeline(folder).to(torch.float32)
     for part in (pipeline.vae, pipeline.text_encoder, pipeline.unet):
         part.eval().requires_grad_(False)
     return pipeline
@@ -72,7 +68,7 @@ def save_text_to_image(
         tokenizer_files: folder with ``vocab.json``, ``merges.txt`` and ``tokenizer_config.json``, which go along
             as they are: the first two load in every version of transformers.
         card: what a reader needs to know of the weights; plain values.
-        folder: where the files go, in place of what is there. They are written beside it and moved when whole.
+        folder: where the files go, in place of what is there.
 
     Returns:
         ``folder``.
@@ -80,37 +76,20 @@ def save_text_to_image(
     Raises:
         ValueError: a weight that half precision cannot hold.
     """
-    part = folder.with_name(folder.name + ".part")
-    shutil.rmtree(part, ignore_errors=True)
-    # Reading and writing a copy keeps the caller's networks in their precision.
-    pipeline.save_pretrained(part, safe_serialization=True)
-    shutil.rmtree(part / "tokenizer")
-    shutil.copytree(tokenizer_files, part / "tokenizer")
-    for file in part.rglob("*.safetensors"):
-        _halve(file)
-    for config in part.rglob("config.json"):
-        # Where the program that wrote them kept its files is nobody's business.
-        values = {key: value for key, value in json.loads(config.read_text()).items() if key != "_name_or_path"}
-        config.write_text(json.dumps(values, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    (part / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
-    files = sorted(file for file in part.rglob("*") if file.is_file())
-    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(part).as_posix()}\n" for file in files]
-    (part / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.replace(part, folder)
+    with replaced_folder(folder) as part:
+        # Reading and writing a copy keeps the caller's networks in their precision.
+        pipeline.save_pretrained(part, safe_serialization=True)
+        shutil.rmtree(part / "tokenizer")
+        shutil.copytree(tokenizer_files, part / "tokenizer")
+        for file in part.rglob("*.safetensors"):
+            save_file(to_half(load_file(file), file.parent.name), file, metadata={"format": "pt"})
+        for config in part.rglob("config.json"):
+            # Where the program that wrote them kept its files is nobody's business.
+            values = {key: value for key, value in json.loads(config.read_text()).items() if key != "_name_or_path"}
+            config.write_text(json.dumps(values, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        (part / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+        write_sums([file for file in part.rglob("*") if file.is_file()], part)
     return folder
-
-
-def _halve(path: Path) -> None:
-    """Rewrite the weights of ``path`` in float16; whole numbers stay as they are."""
-    from safetensors.torch import load_file, save_file
-
-    weights = {}
-    for key, value in load_file(path).items():
-        weights[key] = value.half() if value.is_floating_point() else value
-        if value.is_floating_point() and not bool(torch.isfinite(weights[key]).all()):
-            raise ValueError(f"weight {key} of {path.parent.name} is not finite in float16")
-    save_file(weights, path, metadata={"format": "pt"})
 
 
 @torch.no_grad()

@@ -7,17 +7,15 @@ and tells which caption belongs to one; it has seen no photograph, and its dista
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
 
 from privlib.data.locate import ASSETS, DataError
-from privlib.files import replace_file, replace_text
+from privlib.denoisers.shipped import load_shipped, save_shipped
 from privlib.metrics.clip import Clip
 
 with warnings.catch_warnings():
@@ -96,18 +94,8 @@ def save_icon_text(clip: Clip, card: Mapping[str, object], *, name: str = NAME, 
     Raises:
         ValueError: a weight that half precision cannot hold.
     """
-    weights = {}
-    for key, value in clip.model.state_dict().items():
-        value = value.detach().cpu()
-        weights[key] = (value.half() if value.is_floating_point() else value).contiguous()
-        if value.is_floating_point() and not bool(torch.isfinite(weights[key]).all()):
-            raise ValueError(f"weight {key} of {name} is not finite in float16")
-    path = folder / f"{name}.safetensors"
-    replace_file(path, lambda part: save_file(weights, part))
     full = {"name": clip.name, "stand_in_for": clip.stand_in_for, **card}
-    full["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    replace_text(path.with_suffix(".json"), json.dumps(full, indent=2) + "\n")
-    return path
+    return save_shipped(clip.model.state_dict(), full, name, folder)
 
 
 def read_card(*, name: str = NAME, folder: Path = FOLDER) -> dict[str, object]:
@@ -135,18 +123,13 @@ def load_icon_text(*, name: str = NAME, folder: Path = FOLDER, device: str | tor
 
     Cost: 0.1 s to load; about 1 ms an image on one core.
     """
-    card, path = read_card(name=name, folder=folder), folder / f"{name}.safetensors"
-    if not path.is_file():
-        raise DataError(f"{path} is missing, though its card is there; restore it with: git checkout -- privlib/assets")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != card["sha256"]:
-        raise DataError(f"{path} has sha256 {found}, its card says {card['sha256']}: damaged or from another training")
+    weights = load_shipped(read_card(name=name, folder=folder), name, folder)
     with torch.random.fork_rng(devices=[]):
         clip = build_icon_text()
     try:
         # Counters of batch normalisation stay whole numbers, the rest becomes float32 in its place.
-        clip.model.load_state_dict(load_file(path))
+        clip.model.load_state_dict(weights)
     except RuntimeError as error:
-        raise DataError(f"{path} does not fit the network of this version: {error}") from error
+        raise DataError(f"{folder / name}.safetensors does not fit the network of this version: {error}") from error
     clip.model.eval().requires_grad_(False).to(device)
     return clip

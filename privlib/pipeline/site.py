@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from importlib.metadata import distribution
 from pathlib import Path
 
-from privlib.pipeline.folders import replaced_folder
+from privlib.files import replaced_folder
 
 # What a browser fetches by itself when it opens a page; links that a reader may follow (<a href>) are not among them.
 _FETCHED = {

@@ -14,8 +14,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from privlib.files import replaced_folder
 from privlib.pipeline.explorer_page import write_fragment
-from privlib.pipeline.folders import replaced_folder
 
 
 def stage(site: Path, *, executed: Path, pages: Sequence[Path], grid: Path, notebooks: Sequence[Path]) -> None:

@@ -13,9 +13,9 @@ from privlib.accounting.aggregation import calibrated
 from privlib.aggregation import NoisyAggregate, Sampling
 from privlib.certificates import export_release
 from privlib.data.locate import DataError
+from privlib.denoisers.pipelines import load_pipeline
 from privlib.inversion.aggregate import release_aggregate
 from privlib.inversion.export import export_unprotected, read_embedding
-from privlib.inversion.pipelines import load_pipeline
 from tests.inversion import tiny
 
 BASE = NoisyAggregate(5, 2, 1.0, 1.0, Sampling.POISSON)

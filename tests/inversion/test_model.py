@@ -7,8 +7,8 @@ import torch
 from diffusers import DDPMScheduler
 
 from privlib.data.locate import DataError
+from privlib.denoisers.pipelines import load_pipeline
 from privlib.inversion.model import FrozenModel
-from privlib.inversion.pipelines import load_pipeline
 from tests.inversion import tiny
 
 

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from nbformat.v4 import new_markdown_cell, new_notebook
 
+from privlib.files import replaced_folder
 from privlib.pipeline import moved, site, stage, status
 from privlib.pipeline.explorer_data import DataSet, Grid
-from privlib.pipeline.folders import replaced_folder
 
 CLAIMS = [
     {"id": "tab01.a.eps", "place": "Table 1, a", "printed": "0.30", "kind": "exact"},

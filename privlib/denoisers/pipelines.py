@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
-
-from diffusers import StableDiffusionPipeline
+from typing import TYPE_CHECKING
 
 from privlib.data.locate import DataError
 
-#: Parts that Textual Inversion works with, each a folder of the pipeline's own.
+if TYPE_CHECKING:
+    from diffusers import StableDiffusionPipeline
+
+#: Parts that textual inversion works with, each a folder of the pipeline's own.
 COMPONENTS = ("tokenizer", "text_encoder", "unet", "vae", "scheduler")
 
 
@@ -18,6 +21,11 @@ def load_pipeline(folder: str | Path) -> StableDiffusionPipeline:
     Raises:
         DataError: no such folder, a component that is missing, or files that diffusers cannot read.
     """
+    with warnings.catch_warnings():
+        # tqdm, which diffusers imports, warns in every notebook without widgets; nothing here draws a bar.
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        from diffusers import StableDiffusionPipeline
+
     folder = Path(folder).expanduser()
     if not (folder / "model_index.json").is_file():
         raise DataError(f"{folder} is not a pipeline folder: it holds no model_index.json")
