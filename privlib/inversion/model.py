@@ -49,14 +49,14 @@ class FrozenModel:
     Attributes:
         tokenizer, text_encoder, unet: as diffusers keeps them.
         schedule: adds noise and says what the network predicts.
-        vae: autoencoder; None if the network works on pixels.
+        vae: autoencoder between pictures and latents.
     """
 
     tokenizer: PreTrainedTokenizerBase = field(repr=False)
     text_encoder: PreTrainedModel = field(repr=False)
     unet: UNet2DConditionModel = field(repr=False)
     schedule: SchedulerMixin = field(repr=False)
-    vae: AutoencoderKL | None = field(repr=False)
+    vae: AutoencoderKL = field(repr=False)
 
     @classmethod
     def from_pipeline(cls, pipeline: DiffusionPipeline) -> FrozenModel:
@@ -65,7 +65,7 @@ class FrozenModel:
         Raises:
             ValueError: a part that is missing, or a setting that the loss does not cover.
         """
-        names = ("tokenizer", "text_encoder", "unet", "scheduler")
+        names = ("tokenizer", "text_encoder", "unet", "scheduler", "vae")
         missing = [name for name in names if getattr(pipeline, name, None) is None]
         if missing:
             raise ValueError(f"pipeline must have {', '.join(names)}; it lacks {', '.join(missing)}")
@@ -77,11 +77,9 @@ class FrozenModel:
             )
         if getattr(pipeline.text_encoder.config, "use_attention_mask", False):
             raise ValueError("text_encoder.use_attention_mask must be False, as in Stable Diffusion, got True")
-        vae = getattr(pipeline, "vae", None)
-        for part in (pipeline.text_encoder, pipeline.unet, vae):
-            if part is not None:
-                part.eval().requires_grad_(False)
-        return cls(pipeline.tokenizer, pipeline.text_encoder, pipeline.unet, schedule, vae)
+        for part in (pipeline.text_encoder, pipeline.unet, pipeline.vae):
+            part.eval().requires_grad_(False)
+        return cls(pipeline.tokenizer, pipeline.text_encoder, pipeline.unet, schedule, pipeline.vae)
 
     @property
     def dimension(self) -> int:
@@ -91,8 +89,7 @@ class FrozenModel:
     @property
     def image_side(self) -> int:
         """Height and width of the pictures that the model makes, in pixels."""
-        scale = 1 if self.vae is None else 2 ** (len(self.vae.config.block_out_channels) - 1)
-        return self.unet.config.sample_size * scale
+        return self.unet.config.sample_size * 2 ** (len(self.vae.config.block_out_channels) - 1)
 
     @property
     def num_times(self) -> int:
@@ -177,7 +174,7 @@ class FrozenModel:
 
     @torch.no_grad()
     def encode_images(self, images: torch.Tensor, *, batch_size: int = 8) -> torch.Tensor:
-        """Latents of pictures: the mode of the autoencoder's posterior, scaled; the pictures if there is none.
+        """Latents of pictures: the mode of the autoencoder's posterior, scaled.
 
         Args:
             images: unit scale, shape (n, 3, side, side), side = ``image_side``.
@@ -187,9 +184,7 @@ class FrozenModel:
         check_unit_images(images)
         expected = (3, self.image_side, self.image_side)
         if tuple(images.shape[1:]) != expected:
-            raise ValueError(f"images must have shape (n, {expected})[1:] = {expected}, got {tuple(images.shape[1:])}")
-        if self.vae is None:
-            return images.to(self.device, self.dtype)
+            raise ValueError(f"images must have shape (n, {', '.join(map(str, expected))}), got {tuple(images.shape)}")
         config = self.vae.config
         shift = getattr(config, "shift_factor", None) or 0.0
         parts = []
@@ -223,7 +218,7 @@ class FrozenModel:
         """Checksum of all weights and of the schedule: what an embedding depends on besides its picture."""
         digest = hashlib.sha256(repr(sorted(self.schedule.config.items())).encode())
         for part in (self.text_encoder, self.unet, self.vae):
-            for name, value in sorted(part.state_dict().items()) if part is not None else ():
+            for name, value in sorted(part.state_dict().items()):
                 digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
                 digest.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()

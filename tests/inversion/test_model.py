@@ -48,12 +48,6 @@ def test_losses_follow_the_prediction_type(tmp_path, kind):
     torch.testing.assert_close(model.losses(latents, noise, times, hidden), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_model_without_autoencoder_works_on_pixels(model):
-    bare = FrozenModel(model.tokenizer, model.text_encoder, model.unet, model.schedule, None)
-    images = tiny.images(2)[:, :, :8, :8]
-    assert bare.image_side == 8 and torch.equal(bare.encode_images(images), images.double())
-
-
 def test_fingerprint_sees_every_weight(model):
     before = model.fingerprint()
     assert before == model.fingerprint()
