@@ -95,7 +95,7 @@ def save_text_to_image(
 @torch.no_grad()
 def generate(
     pipeline: StableDiffusionPipeline,
-    prompts: Sequence[str],
+    prompts: Sequence[str] | torch.Tensor,
     *,
     seeds: Sequence[int],
     num_steps: int = 25,
@@ -106,7 +106,8 @@ def generate(
 
     Args:
         pipeline: any Stable Diffusion pipeline of diffusers.
-        prompts: what to draw.
+        prompts: what to draw, as texts or as their hidden states, shape (n, length, width): prompts whose words come
+            from outside the vocabulary (see ``inversion.model.FrozenModel.encode_prompts``).
         seeds: of the first noise, one for each prompt; an image depends on its own prompt and seed, not on the batch.
         num_steps: steps of the pipeline's scheduler.
         guidance: scale of classifier-free guidance; 1 is none.
@@ -115,15 +116,17 @@ def generate(
     Raises:
         ValueError: numbers of prompts and seeds that differ, or none.
     """
-    if len(prompts) != len(seeds) or not prompts:
+    if len(prompts) != len(seeds) or len(prompts) == 0:
         raise ValueError(
             f"seeds must be one for each prompt, at least one, got {len(seeds)} for {len(prompts)} prompts"
         )
     parts = []
     for start in range(0, len(prompts), batch_size):
         here = slice(start, start + batch_size)
+        encoded = isinstance(prompts, torch.Tensor)
         result = pipeline(
-            list(prompts[here]),
+            prompt=None if encoded else list(prompts[here]),
+            prompt_embeds=prompts[here] if encoded else None,
             num_inference_steps=num_steps,
             guidance_scale=guidance,
             generator=[torch.Generator().manual_seed(seed) for seed in seeds[here]],

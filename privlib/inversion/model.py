@@ -173,6 +173,28 @@ class FrozenModel:
             handle.remove()
 
     @torch.no_grad()
+    def encode_prompts(
+        self, templates: Sequence[str], vectors: torch.Tensor, *, placeholder: str = "<style>"
+    ) -> torch.Tensor:
+        """Hidden states of prompts with a vector each, as diffusers would encode them once it had loaded the vector.
+
+        Args:
+            templates: one for each vector, with one ``{}``.
+            vectors: shape (n, dimension).
+            placeholder: any token that the vocabulary does not have.
+
+        Returns:
+            shape (n, length, hidden width).
+
+        Raises:
+            ValueError: as ``prompts``, or numbers of templates and vectors that differ.
+        """
+        if len(templates) != len(vectors):
+            raise ValueError(f"templates must be one for each vector, got {len(templates)} for {len(vectors)}")
+        prompts = self.prompts(templates, placeholder)
+        return self.encode_text(prompts.ids, prompts.places, vectors.to(self.device))
+
+    @torch.no_grad()
     def encode_images(self, images: torch.Tensor, *, batch_size: int = 8) -> torch.Tensor:
         """Latents of pictures: the mode of the autoencoder's posterior, scaled.
 

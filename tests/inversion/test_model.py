@@ -5,9 +5,11 @@ import shutil
 import pytest
 import torch
 from diffusers import DDPMScheduler
+from safetensors.torch import save_file
 
 from privlib.data.locate import DataError
 from privlib.denoisers.pipelines import load_pipeline
+from privlib.denoisers.text_to_image import generate
 from privlib.inversion.model import FrozenModel
 from tests.inversion import tiny
 
@@ -83,3 +85,18 @@ def test_settings_that_the_loss_does_not_cover_are_refused(pipeline):
     pipeline.text_encoder.config.use_attention_mask = True
     with pytest.raises(ValueError, match="use_attention_mask"):
         FrozenModel.from_pipeline(pipeline)
+
+
+def test_pictures_with_a_vector_are_those_of_diffusers_with_the_loaded_word(pipeline, tmp_path):
+    model = FrozenModel.from_pipeline(pipeline)
+    vectors = torch.randn(2, tiny.WIDTH, generator=torch.Generator().manual_seed(3))
+    drawn = generate(pipeline, model.encode_prompts(tiny.TEMPLATES[:2], vectors), seeds=[5, 6], num_steps=3)
+    for i, template in enumerate(tiny.TEMPLATES[:2]):
+        plain = tiny.pipeline(tmp_path)
+        save_file({"<new>": vectors[i]}, tmp_path / "learned_embeds.safetensors")
+        plain.load_textual_inversion(tmp_path, weight_name="learned_embeds.safetensors")
+        expected = generate(plain, [template.format("<new>")], seeds=[5 + i], num_steps=3)
+        torch.testing.assert_close(drawn[i], expected[0], rtol=1e-4, atol=1e-4)
+    assert (drawn[0] - drawn[1]).abs().max() > 0.01
+    with pytest.raises(ValueError, match="one for each vector, got 3 for 2"):
+        model.encode_prompts(tiny.TEMPLATES, vectors)
