@@ -13,7 +13,7 @@ MODULES = sorted((ROOT / "privlib").rglob("*.py"))
 # A part of the library may import its own modules and parts further up in this list.
 LAYERS = [
     {"types"},
-    {"numerics", "files"},
+    {"numerics", "files", "source"},
     {"schedules", "data"},
     {"mechanisms", "aggregation"},
     {"guarantees"},

@@ -15,9 +15,10 @@ from tqdm import tqdm
 from privlib.files import replace_text
 from privlib.mechanisms import pooled
 from privlib.numerics import check_count
-from privlib.samplers.fingerprint import code_checksum, describe
+from privlib.samplers.fingerprint import describe
 from privlib.samplers.runs import Run
 from privlib.samplers.stored import read_run, write_run
+from privlib.source import code_checksum
 
 
 def in_batches(
@@ -96,7 +97,7 @@ def _open_folder(folder: Path, sampler: functools.partial, batch_size: int, seed
         "sampler": describe(sampler, "sampler"),
         "seed": seed,
         "batch_size": batch_size,
-        "code": code_checksum(),
+        "code": code_checksum("denoisers", "samplers"),
         "torch": torch.__version__,
         "numpy": np.__version__,
     }

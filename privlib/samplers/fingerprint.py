@@ -6,7 +6,6 @@ batch of other settings, other data, other weights or another version of the lib
 
 from __future__ import annotations
 
-import ast
 import enum
 import functools
 import hashlib
@@ -14,13 +13,9 @@ import inspect
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
-
-#: Parts of the library whose code decides what a sample looks like.
-CODE = ("denoisers", "samplers")
 
 
 def describe(value: object, name: str = "value") -> object:
@@ -70,20 +65,6 @@ def describe(value: object, name: str = "value") -> object:
     else:
         raise ValueError(f"{name} cannot be described by its contents: {value!r}")
     return {_type_name(value): {key: describe(item, f"{name}.{key}") for key, item in parts.items()}}
-
-
-@functools.cache
-def code_checksum() -> str:
-    """SHA-256 of the code in ``CODE``, comments and docstrings left out."""
-    package = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(path for part in CODE for path in (package / part).rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
-                node.body = node.body[1:]
-        digest.update(f"{path.relative_to(package).as_posix()}\n{ast.dump(tree)}\n".encode())
-    return digest.hexdigest()
 
 
 def _is_transparent(cls: type) -> bool:

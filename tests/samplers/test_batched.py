@@ -142,7 +142,7 @@ def test_a_folder_of_another_run_is_refused(tmp_path, other: dict, named: str) -
 def test_other_code_or_libraries_are_another_run(tmp_path, monkeypatch) -> None:
     arguments = {"sampler": sampler(), "count": 2, "batch_size": 1, "seed": 0, "folder": tmp_path}
     in_batches(**arguments)
-    monkeypatch.setattr(batched, "code_checksum", lambda: "other")
+    monkeypatch.setattr(batched, "code_checksum", lambda *parts: "other")
     with pytest.raises(ValueError, match="differs in code;"):
         in_batches(**arguments)
     monkeypatch.undo()

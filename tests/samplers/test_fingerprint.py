@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from privlib.samplers import fingerprint
-from privlib.samplers.fingerprint import code_checksum, describe
+from privlib.samplers.fingerprint import describe
 from privlib.samplers.hybrid import output_wise
 from privlib.samplers.path import Plan, PublicTail, public_ancestral, public_heun
 from privlib.samplers.steps import ANCESTRAL, EULER_MARUYAMA
@@ -99,20 +98,3 @@ def test_what_cannot_be_seen_into_is_refused_by_name() -> None:
     for opaque in (object(), torch, Sums, np.random.default_rng, np.random.default_rng(0), iter([]), {1, 2}, Slotted()):
         with pytest.raises(ValueError, match="setting cannot be described"):
             describe(opaque, "setting")
-
-
-def test_code_checksum_follows_the_code_and_not_the_remarks(tmp_path, monkeypatch) -> None:
-    def checksum(**sources: str) -> str:
-        for name, text in sources.items():
-            (tmp_path / "samplers" / f"{name}.py").write_text(text)
-        code_checksum.cache_clear()
-        return code_checksum()
-
-    assert len(code_checksum()) == 64
-    (tmp_path / "samplers").mkdir()
-    monkeypatch.setattr(fingerprint, "__file__", str(tmp_path / "samplers" / "fingerprint.py"))
-    first = checksum(a='"""Doc."""\ndef f(x):\n    """Twice."""\n    return 2 * x\n')
-    assert checksum(a='"""Other."""\n\n# Remark.\ndef f(x):\n    """Double."""\n    return (2 * x)\n') == first
-    assert checksum(a='"""Doc."""\ndef f(x):\n    """Twice."""\n    return 3 * x\n') != first
-    assert checksum(a='"""Doc."""\ndef f(x):\n    """Twice."""\n    return 2 * x\n', b="") != first
-    code_checksum.cache_clear()
