@@ -19,6 +19,7 @@ from privlib.inversion.checkpoints import Checkpoint, read_checkpoint, write_che
 from privlib.inversion.draws import Draw, draw, picture_keys
 from privlib.inversion.model import FrozenModel, Prompts
 from privlib.numerics import check_count, check_positive
+from privlib.source import code_checksum
 
 #: Adam's decay rates and its floor of the root mean square (Kingma and Ba 2015).
 _DECAYS, _FLOOR = (0.9, 0.999), 1e-8
@@ -151,6 +152,12 @@ def adam_step(
     return vectors - learning_rate * unbiased / (scale + _FLOOR)
 
 
+def key_of(model: FrozenModel, images: torch.Tensor, settings: Settings) -> str:
+    """All that the vectors depend on, as text: settings, pictures, weights, and the code that learns them."""
+    code = code_checksum("inversion", "data/images.py")
+    return json.dumps([asdict(settings), picture_keys(images), model.fingerprint(), code, torch.__version__])
+
+
 def invert(
     model: FrozenModel,
     images: torch.Tensor,
@@ -189,7 +196,7 @@ def invert(
     file, key = None, ""
     if folder is not None:
         file = folder / "inversion.safetensors"
-        key = json.dumps([asdict(settings), keys, model.fingerprint()])
+        key = key_of(model, images, settings)
         kept = read_checkpoint(file, key=key)
         if kept is not None:
             vectors, moments = kept.tensors["vectors"].to(vectors), kept.tensors["moments"].to(moments)

@@ -9,6 +9,7 @@ from diffusers import DDPMScheduler
 from privlib.inversion import optimize
 from privlib.inversion.checkpoints import read_checkpoint
 from privlib.inversion.draws import draw, picture_keys
+from privlib.inversion.kept import invert_once
 from privlib.inversion.model import FrozenModel
 from privlib.inversion.optimize import Settings, adam_step, invert
 from tests.inversion import tiny
@@ -144,6 +145,20 @@ def test_interrupted_runs_go_on_where_they_were(model, tmp_path, monkeypatch, st
     # A finished run is read, not repeated.
     seen.clear()
     assert torch.equal(invert(model, images, SETTINGS, folder=tmp_path / "run").vectors, whole.vectors)
+
+
+def test_kept_vectors_are_found_again_and_never_taken_for_others(model, tmp_path, monkeypatch):
+    settings, images = replace(SETTINGS, steps=1), tiny.images(2)
+    first = invert_once(model, images, settings, folder=tmp_path)
+    assert torch.equal(first.vectors, invert(model, images, settings).vectors)
+    for changed, pictures in [(replace(settings, seed=6), images), (settings, tiny.images(2, seed=1))]:
+        other = invert_once(model, pictures, changed, folder=tmp_path)
+        assert not torch.equal(other.vectors, first.vectors)
+    monkeypatch.setattr(optimize, "row_gradients", None)  # learning again would fail
+    assert torch.equal(invert_once(model, images, settings, folder=tmp_path).vectors, first.vectors)
+    monkeypatch.setattr(optimize, "code_checksum", lambda *parts: "other")
+    with pytest.raises(TypeError):
+        invert_once(model, images, settings, folder=tmp_path)
 
 
 def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(model, tmp_path):
