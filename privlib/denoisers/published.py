@@ -6,7 +6,6 @@ structure. NVIDIA's own EDM pickles are left out: loading one executes code from
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 
 from privlib.data.locate import DataError
+from privlib.denoisers.hub import model_folder, sha256_of
 
 
 class PublishedDenoiser(torch.nn.Module):
@@ -116,7 +116,7 @@ def load_published(source: str | Path, *, class_label: int | None = None) -> Pub
     """
     from diffusers import DDPMScheduler, UNet2DModel  # takes seconds to import
 
-    folder = _folder(source)
+    folder = model_folder(source)
     try:
         scheduler = json.loads((folder / "scheduler" / "scheduler_config.json").read_text(encoding="utf-8"))
         network = UNet2DModel.from_pretrained(folder / "unet", use_safetensors=True).eval().requires_grad_(False)
@@ -138,27 +138,7 @@ def published_sha256(source: str | Path) -> str:
     Raises:
         DataError: the source cannot be had, or has no weights in safetensors.
     """
-    files = sorted((_folder(source) / "unet").glob("*.safetensors"))
+    files = sorted((model_folder(source) / "unet").glob("*.safetensors"))
     if not files:
         raise DataError(f"{source} has no weights in safetensors under unet/")
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as content:
-            digest.update(hashlib.file_digest(content, "sha256").digest())
-    return digest.hexdigest()
-
-
-def _folder(source: str | Path) -> Path:
-    return Path(source) if Path(source).is_dir() else _download(str(source))
-
-
-def _download(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    try:
-        return Path(snapshot_download(name, allow_patterns=["*.json", "*.safetensors"]))
-    except Exception as error:  # the hub library raises from several unrelated families
-        raise DataError(
-            f"{name} is neither a folder here nor a repository that the hub gives ({type(error).__name__}); "
-            "download it where there is network and pass the folder"
-        ) from None
+    return sha256_of(files)

@@ -12,7 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from privlib.data.locate import ASSETS, DataError, check_sums, write_sums
-from privlib.denoisers.pipelines import load_pipeline
+from privlib.denoisers.hub import model_folder, sha256_of
+from privlib.denoisers.pipelines import COMPONENTS, load_pipeline
 from privlib.denoisers.shipped import to_half
 from privlib.files import replaced_folder
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from diffusers import StableDiffusionPipeline
 
 FOLDER = ASSETS / "text_to_image"
+
+#: What ``load_named_pipeline`` calls it.
+BUNDLED = "bundled"
 
 #: The model card, beside the parts of the pipeline.
 CARD = "model_card.json"
@@ -44,6 +48,39 @@ def load_text_to_image(*, folder: Path = FOLDER) -> StableDiffusionPipeline:
     for part in (pipeline.vae, pipeline.text_encoder, pipeline.unet):
         part.eval().requires_grad_(False)
     return pipeline
+
+
+def load_named_pipeline(name: str) -> StableDiffusionPipeline:
+    """The pipeline that ``name`` stands for, as the parameters of a notebook give it, on the CPU.
+
+    Args:
+        name: ``bundled``; the path of a folder in diffusers' layout; or a hub name such as
+            ``stable-diffusion-v1-5/stable-diffusion-v1-5`` (needs the network; weights as safetensors only).
+
+    Raises:
+        DataError: as ``load_text_to_image`` and ``load_pipeline``, or a name that the hub does not give.
+    """
+    return load_text_to_image() if name == BUNDLED else load_pipeline(_files_of(name))
+
+
+def pipeline_sha256(name: str) -> str:
+    """Checksum of the weights of ``load_named_pipeline(name)``.
+
+    Raises:
+        DataError: no such pipeline, or one without weights in safetensors.
+    """
+    folder = FOLDER if name == BUNDLED else _files_of(name)
+    files = [file for file in folder.glob("*/*.safetensors") if file.parent.name in COMPONENTS]
+    if not files:
+        raise DataError(f"{name} has no weights in safetensors; a pipeline folder holds {', '.join(COMPONENTS)}")
+    return sha256_of(files)
+
+
+def _files_of(name: str) -> Path:
+    # Repositories keep every weight in several precisions and formats; diffusers reads the plain ones.
+    weights = ("unet", "vae", "text_encoder")
+    plain = tuple(f"{part}/{stem}.safetensors" for part in weights for stem in ("diffusion_pytorch_model", "model"))
+    return model_folder(name, patterns=("*.json", "tokenizer/*", *plain))
 
 
 def read_text_to_image_card(*, folder: Path = FOLDER) -> dict[str, object]:

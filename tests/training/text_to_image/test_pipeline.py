@@ -9,7 +9,9 @@ from safetensors.torch import load_file, save_file
 from privlib.data.locate import DataError
 from privlib.denoisers.text_to_image import (
     generate,
+    load_named_pipeline,
     load_text_to_image,
+    pipeline_sha256,
     read_text_to_image_card,
     save_text_to_image,
 )
@@ -55,6 +57,33 @@ def test_reload_draws_the_same_pictures(folder, pipeline):
     assert torch.allclose(alone[0], drawn[1], atol=1e-4)
     with pytest.raises(ValueError, match="one for each prompt"):
         generate(loaded, ["icon of a dog"], seeds=[1, 2])
+
+
+def test_a_folder_and_a_hub_name_give_pipelines(folder, tmp_path, monkeypatch):
+    asked = []
+
+    def snapshot(name, *, allow_patterns):
+        asked.append((name, allow_patterns))
+        if name != "somebody/model":
+            raise OSError("no network")
+        return str(folder)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    by_folder, by_name = load_named_pipeline(str(folder)), load_named_pipeline("somebody/model")
+    for key, value in by_folder.unet.state_dict().items():
+        assert torch.equal(by_name.unet.state_dict()[key], value)
+    ((name, patterns),) = asked
+    fetched = [file for file in folder.rglob("*") if any(file.relative_to(folder).match(p) for p in patterns)]
+    assert {file.suffix for file in fetched} == {".json", ".safetensors", ".txt"} and name == "somebody/model"
+    assert pipeline_sha256(str(folder)) == pipeline_sha256("somebody/model")
+    with pytest.raises(DataError, match="neither a folder here nor a repository"):
+        load_named_pipeline("somebody/other")
+    path = folder / "vae" / "diffusion_pytorch_model.safetensors"
+    before = pipeline_sha256(str(folder))
+    path.write_bytes(path.read_bytes()[:-1] + b"\1")
+    assert pipeline_sha256(str(folder)) != before
+    with pytest.raises(DataError, match="no weights in safetensors"):
+        pipeline_sha256(str(tmp_path))
 
 
 def test_plain_diffusers_loads_the_folder_and_the_new_word(folder, tmp_path):
