@@ -23,8 +23,6 @@ def follow(name: str, *, delay: float = 1.0) -> Callable[[int, int], None]:
     bar = tqdm(desc=name, unit="step", file=terminal, ncols=80, mininterval=0.5, delay=delay)
 
     def progress(done: int, total: int) -> None:
-        if terminal.closed:
-            return
         bar.total = total
         bar.update(done - bar.n)
         if done >= total:
