@@ -22,20 +22,22 @@ def invert_once(
     images: torch.Tensor,
     settings: Settings,
     *,
-    folder: Path,
+    folder: Path | None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Inverted:
     """``optimize.invert`` with a checkpoint in a folder that is named by all that the vectors depend on.
 
     Args:
         model, images, settings, progress: as for ``invert``.
-        folder: holds the folders of all runs; what lies in it is as private as the pictures.
+        folder: holds the folders of all runs; what lies in it is as private as the pictures. None keeps nothing.
 
     Raises:
         ValueError: as ``invert``.
     """
+    if folder is None:
+        return invert(model, images, settings, progress=progress)
     name = hashlib.sha256(key_of(model, images, settings).encode()).hexdigest()[:16]
-    place = Path(folder) / name
+    place = folder / name
     place.mkdir(parents=True, exist_ok=True)
     with FileLock(place / ".lock"):
         return invert(model, images, settings, folder=place, progress=progress)

@@ -41,7 +41,7 @@ class Release:
 
         Noise makes a vector long, and a text encoder takes a word that is much longer than all others for noise.
         """
-        return Release(self._vector * (norm / self._vector.norm()), self._mechanism, mark=_MARK)
+        return Release(_scaled(self._vector, norm), self._mechanism, mark=_MARK)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,16 @@ class Unprotected:
 
     vector: torch.Tensor = field(repr=False)
 
+    def scaled_to(self, norm: float) -> Unprotected:
+        """The same direction with norm ``norm``, as a release is scaled."""
+        return Unprotected(_scaled(self.vector, norm))
+
 
 def noised(vector: torch.Tensor, mechanism: NoisyAggregate | SubsampledGaussian) -> Release:
     """Mark a vector as noised. To be called by the code that has just added the noise that ``mechanism`` describes."""
     return Release(vector, mechanism, mark=_MARK)
+
+
+def _scaled(vector: torch.Tensor, norm: float) -> torch.Tensor:
+    # Without noise a sample that came out empty has the mean zero, which has no direction and stays where it is.
+    return vector if not bool(vector.any()) else vector * (norm / vector.norm())

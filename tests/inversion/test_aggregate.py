@@ -58,6 +58,9 @@ def test_samples():
 def test_without_noise_there_is_no_release():
     result = release_aggregate(torch.eye(3), NoisyAggregate(3, 3, 1.0, 0.0), rng=np.random.default_rng())
     assert isinstance(result, Unprotected) and torch.allclose(result.vector, torch.full((3,), 1 / 3).double())
+    scaled = result.scaled_to(3.0)
+    assert isinstance(scaled, Unprotected) and torch.allclose(scaled.vector, torch.full((3,), math.sqrt(3.0)).double())
+    assert Unprotected(torch.zeros(3)).scaled_to(2.0).vector.tolist() == [0.0] * 3
 
 
 def test_a_release_cannot_be_made_by_hand():
