@@ -21,7 +21,7 @@ LAYERS = [
     {"samplers", "training", "inversion", "metrics"},
     {"attacks", "baselines"},  # they run the samplers and the inversion that they attack or are compared with
     {"accounting"},
-    {"report", "figures", "certificates"},
+    {"report", "figures", "certificates", "adaptation"},
     {"pipeline"},
 ]
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
