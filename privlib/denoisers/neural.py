@@ -2,7 +2,6 @@ r"""Neural denoisers: EDM preconditioning around a network that sees inputs and 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict, dataclass
 
 import torch
@@ -52,10 +51,7 @@ class UNetConfig:
 
 def build_unet(config: UNetConfig) -> torch.nn.Module:
     """The network of ``config`` with fresh weights from torch's global generator."""
-    with warnings.catch_warnings():
-        # tqdm, which diffusers imports, warns in every notebook without widgets; nothing here draws a bar.
-        warnings.filterwarnings("ignore", message="IProgress not found")
-        from diffusers import UNet2DModel  # takes seconds to import; reading a config does not need it
+    from diffusers import UNet2DModel  # takes seconds to import; reading a config does not need it
 
     folded = config.image_shape[0] * config.patch**2
     return UNet2DModel(

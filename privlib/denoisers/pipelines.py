@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,16 +16,33 @@ if TYPE_CHECKING:
 COMPONENTS = ("tokenizer", "text_encoder", "unet", "vae", "scheduler")
 
 
+@contextlib.contextmanager
+def without_bars() -> Iterator[None]:
+    """Keep diffusers and transformers from drawing bars and making remarks while they load."""
+    import diffusers.utils.logging
+    import transformers.utils.logging
+
+    loggers = (diffusers.utils.logging, transformers.utils.logging)
+    before = [(logger.is_progress_bar_enabled(), logger.get_verbosity()) for logger in loggers]
+    for logger in loggers:
+        logger.disable_progress_bar()
+        logger.set_verbosity_error()
+    try:
+        yield
+    finally:
+        for logger, (bars, verbosity) in zip(loggers, before, strict=True):
+            logger.set_verbosity(verbosity)
+            if bars:
+                logger.enable_progress_bar()
+
+
 def load_pipeline(folder: str | Path) -> StableDiffusionPipeline:
     """A ``StableDiffusionPipeline`` from a local folder, without a safety checker, silent about progress.
 
     Raises:
         DataError: no such folder, a component that is missing, or files that diffusers cannot read.
     """
-    with warnings.catch_warnings():
-        # tqdm, which diffusers imports, warns in every notebook without widgets; nothing here draws a bar.
-        warnings.filterwarnings("ignore", message="IProgress not found")
-        from diffusers import StableDiffusionPipeline
+    from diffusers import StableDiffusionPipeline
 
     folder = Path(folder).expanduser()
     if not (folder / "model_index.json").is_file():
@@ -33,9 +51,10 @@ def load_pipeline(folder: str | Path) -> StableDiffusionPipeline:
     if missing:
         raise DataError(f"{folder} lacks {', '.join(missing)}; a pipeline folder holds {', '.join(COMPONENTS)}")
     try:
-        pipeline = StableDiffusionPipeline.from_pretrained(
-            folder, safety_checker=None, requires_safety_checker=False, local_files_only=True
-        )
+        with without_bars():
+            pipeline = StableDiffusionPipeline.from_pretrained(
+                folder, safety_checker=None, requires_safety_checker=False, local_files_only=True
+            )
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise DataError(f"{folder} cannot be read as a StableDiffusionPipeline: {error}") from error
     pipeline.set_progress_bar_config(disable=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
+from diffusers import DiffusionPipeline
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from privlib.data.locate import DataError
+from privlib.denoisers.pipelines import without_bars
 from privlib.files import replace_file
 from privlib.inversion.releases import Unprotected
 
@@ -44,6 +46,19 @@ def read_embedding(path: Path, *, dimension: int) -> tuple[str, torch.Tensor]:
     if vector.numel() != dimension:
         raise DataError(f"{path}: the vector of {token} is {vector.numel()} wide, the model's words are {dimension}")
     return token, vector.reshape(-1)
+
+
+def load_embedding(pipeline: DiffusionPipeline, path: Path) -> str:
+    """Put the new word into a pipeline, by diffusers' own ``load_textual_inversion``; returns the word.
+
+    Raises:
+        DataError: as ``read_embedding``.
+    """
+    words = pipeline.text_encoder.get_input_embeddings()
+    token, _ = read_embedding(path, dimension=words.embedding_dim)
+    with without_bars():
+        pipeline.load_textual_inversion(path.parent, weight_name=path.name)
+    return token
 
 
 def write_embedding(vector: torch.Tensor, folder: Path, placeholder: str) -> Path:

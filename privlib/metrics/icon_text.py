@@ -8,22 +8,17 @@ and tells which caption belongs to one; it has seen no photograph, and its dista
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from open_clip import CLIP
+from open_clip.model import set_model_preprocess_cfg
+from open_clip.tokenizer import SimpleTokenizer
 
 from privlib.data.locate import ASSETS, DataError
 from privlib.denoisers.shipped import load_shipped, save_shipped
 from privlib.metrics.clip import Clip
-
-with warnings.catch_warnings():
-    # tqdm, which open_clip imports, warns in every notebook without widgets; nothing here draws a bar.
-    warnings.filterwarnings("ignore", message="IProgress not found")
-    from open_clip import CLIP
-    from open_clip.model import set_model_preprocess_cfg
-    from open_clip.tokenizer import SimpleTokenizer
 
 FOLDER = ASSETS / "clip"
 

@@ -15,7 +15,7 @@ from privlib.certificates import export_release
 from privlib.data.locate import DataError
 from privlib.denoisers.pipelines import load_pipeline
 from privlib.inversion.aggregate import release_aggregate
-from privlib.inversion.export import export_unprotected, read_embedding
+from privlib.inversion.export import export_unprotected, load_embedding, read_embedding
 from tests.inversion import tiny
 
 BASE = NoisyAggregate(5, 2, 1.0, 1.0, Sampling.POISSON)
@@ -41,6 +41,11 @@ def test_diffusers_loads_the_embedding(pipeline, tmp_path):
     assert picture.shape == (1, tiny.SIDE, tiny.SIDE, 3)
     token, vector = read_embedding(path, dimension=tiny.WIDTH)
     assert token == "<style>" and torch.equal(vector, release.vector.float())
+    assert load_embedding(pipeline, path) == "<style>"
+    assert torch.equal(pipeline.text_encoder.get_input_embeddings().weight[number], row)
+    save_file({"<wide>": torch.zeros(tiny.WIDTH + 1)}, tmp_path / "wide.safetensors")
+    with pytest.raises(DataError, match=f"wide.safetensors: the vector of <wide> is {tiny.WIDTH + 1} wide"):
+        load_embedding(pipeline, tmp_path / "wide.safetensors")
 
 
 def test_the_certificate_says_what_was_proved(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from privlib.training.text_to_image.diffusion import TextToLatent, build_scheduler
@@ -15,9 +14,7 @@ if TYPE_CHECKING:
 
 def assemble(tokenizer: CLIPTokenizer, autoencoder: torch.nn.Module, networks: TextToLatent) -> StableDiffusionPipeline:
     """A ``StableDiffusionPipeline`` of the parts, which it shares, without a safety checker."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="IProgress not found")
-        from diffusers import StableDiffusionPipeline
+    from diffusers import StableDiffusionPipeline
 
     pipeline = StableDiffusionPipeline(
         vae=autoencoder,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import torch
@@ -22,10 +21,7 @@ def generator_of(seed: int, stream: int, step: int = 0) -> torch.Generator:
 
 def build_autoencoder(recipe: TextToImageRecipe) -> torch.nn.Module:
     """A diffusers ``AutoencoderKL`` with fresh weights from torch's global generator."""
-    with warnings.catch_warnings():
-        # tqdm, which diffusers imports, warns in every notebook without widgets; nothing here draws a bar.
-        warnings.filterwarnings("ignore", message="IProgress not found")
-        from diffusers import AutoencoderKL
+    from diffusers import AutoencoderKL
 
     levels = len(recipe.autoencoder_channels)
     return AutoencoderKL(

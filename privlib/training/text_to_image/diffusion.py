@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,11 +34,9 @@ class TextToLatent(torch.nn.Module):
 
 def build_text_to_latent(recipe: TextToImageRecipe, tokenizer: CLIPTokenizer) -> TextToLatent:
     """A ``CLIPTextModel`` and a ``UNet2DConditionModel`` with fresh weights from torch's global generator."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="IProgress not found")
-        from diffusers import UNet2DConditionModel
-        from diffusers.models.attention_processor import AttnProcessor
-        from transformers import CLIPTextConfig, CLIPTextModel
+    from diffusers import UNet2DConditionModel
+    from diffusers.models.attention_processor import AttnProcessor
+    from transformers import CLIPTextConfig, CLIPTextModel
 
     config = CLIPTextConfig(
         vocab_size=len(tokenizer),
