@@ -52,8 +52,8 @@ from privlib.denoisers.exact import (
 )
 from privlib.numerics import check_positive
 
-#: Float64 numbers that one tile of contributions may hold (64 MiB).
-TILE_NUMBERS = 2**23
+#: Float64 numbers that one tile of contributions may hold: what stays in a core's cache (1 MiB), and what fills a GPU.
+TILE_NUMBERS, GPU_TILE_NUMBERS = 2**17, 2**23
 
 
 class Anchor(Protocol):
@@ -79,6 +79,11 @@ def check_records(data: torch.Tensor | ImageSet, image_shape: tuple[int, ...]) -
     if not bool((data.abs() <= 1.0).all()):
         raise ValueError("data must lie in [-1, 1], got a value outside or NaN")
     return data.flatten(1)
+
+
+def tile_numbers(like: torch.Tensor) -> int:
+    """How many numbers of a tile to hold where ``like`` lies."""
+    return GPU_TILE_NUMBERS if like.is_cuda else TILE_NUMBERS
 
 
 def check_float64(x: torch.Tensor) -> None:
@@ -121,7 +126,8 @@ class ClippedDenoiser:
         beta: float = 1.0,
     ) -> None:
         self.image_shape = tuple(anchor.image_shape)
-        self._rows = check_records(data, self.image_shape)
+        rows = check_records(data, self.image_shape)
+        self._rows = round_to_bits(rows, record_bits(rows.shape[1]))
         self._anchor = anchor
         self._public_weight = check_positive("public_weight", public_weight)
         self._beta = check_positive("beta", beta)
@@ -143,7 +149,7 @@ class ClippedDenoiser:
         """Denoise with all records as one block; cost O(batch * n * d), memory bounded by ``TILE_NUMBERS``."""
         base, levels, log_public = self._public(x, sigma)
         points, output = x.reshape(base.shape), base.clone()
-        for records in self._rows.split(max(1, TILE_NUMBERS // max(1, base.numel()))):
+        for records in self._rows.split(max(1, tile_numbers(base) // max(1, base.numel()))):
             same = records.to(base).expand(len(base), *records.shape)
             output += self._contributions(points, same, base, levels, log_public).sum(1)
         return output.reshape(x.shape)
@@ -157,14 +163,17 @@ class ClippedDenoiser:
                 raise ValueError(f"x must have one row for each of {len(blocks)} blocks, got {len(x)}")
             base, levels, log_public = self._public(x, sigma)
             points, output = x.reshape(base.shape), base.clone()
-            width = int(blocks.sizes.max())
-            at_once = max(1, TILE_NUMBERS // max(1, width * base.shape[1]))
-            for start in range(0, len(x) if width else 0, at_once):
+            sizes = blocks.sizes
+            at_once = max(1, tile_numbers(base) // max(1, int(sizes.max()) * base.shape[1]))
+            for start in range(0, len(x), at_once):
                 part = slice(start, start + at_once)
+                width, full = int(sizes[part].max()), int(sizes[part].min())
                 index, present = (side[part, :width].to(self._rows.device) for side in (blocks.index, blocks.mask))
                 records = self._rows[index.clamp(min=0)].to(base)
                 terms = self._contributions(points[part], records, base[part], levels[part], log_public[part])
-                output[part] += torch.where(present[..., None].to(terms.device), terms, 0.0).sum(1)
+                if full < width:
+                    terms.masked_fill_(~present[..., None].to(terms.device), 0.0)
+                output[part] += terms.sum(1)
             return output.reshape(x.shape)
 
         return denoise
@@ -185,12 +194,11 @@ class ClippedDenoiser:
         log_public: torch.Tensor,
     ) -> torch.Tensor:
         """Clipped contributions, shape (batch, records, d), each a function of its record and public numbers."""
-        records = round_to_bits(records, record_bits(records.shape[2]))
         logit = squared_distances(points, records) / (-2.0 * levels[:, None] ** 2) - log_public[:, None]
         smaller = exponential(-logit.abs())
         weights = torch.where(logit >= 0.0, 1.0, smaller) / (1.0 + smaller)
         moves = records - base[:, None]
         norms = moves.square().sum(2).sqrt_()
         scales = torch.minimum(weights / self._beta, (1.0 - 2.0**-49) * self._bound / norms)
-        step = grid_step(self._bound)
-        return moves.mul_(scales[..., None]).div_(step).trunc_().mul_(step)
+        step = grid_step(self._bound)  # a power of two, by which scaling is exact
+        return moves.mul_((scales / step)[..., None]).trunc_().mul_(step)

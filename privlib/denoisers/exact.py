@@ -82,7 +82,7 @@ def squared_distances(x: torch.Tensor, records: torch.Tensor) -> torch.Tensor:
     exponent = torch.frexp(1.001 * (x.abs().amax(1) + 1.0)).exponent.to(torch.int64)
     bits = (square_bits(x.shape[1]) - exponent).clamp(max=record_bits(x.shape[1]))[:, None, None]
     up, down = power_of_two(bits), power_of_two(-bits)
-    moved = (x[:, None] * up).round_() - (records * up).round_()
+    moved = (records * up).round_().sub_((x[:, None] * up).round_())
     return moved.square_().sum(2).mul_(down[..., 0]).mul_(down[..., 0])
 
 

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privlib.denoisers import clipped
 from privlib.denoisers.anchors import PublicAnchor
 from privlib.denoisers.blocks import Blocks
 from privlib.denoisers.clipped import ClippedDenoiser
@@ -68,6 +69,18 @@ def test_empty_data_and_all_empty_blocks_give_the_anchor():
     assert empty.num_records == 0
     for got in (empty(x, 1.0), empty.on_blocks(Blocks.from_lists([[], []]))(x, 1.0)):
         torch.testing.assert_close(got, expected, rtol=0, atol=2.0**-17)
+
+
+def test_the_size_of_a_tile_changes_no_bit(monkeypatch):
+    denoiser = ClippedDenoiser(records(9, 3), PublicAnchor(PUBLIC), public_weight=4.0, clip=0.5)
+    x = torch.randn(5, *SHAPE, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    blocks = Blocks.from_lists([[0, 4], [], [8, 1, 2, 3, 7], [5], []])
+    outputs = []
+    for numbers in (1, 40, 2**23):
+        monkeypatch.setattr(clipped, "TILE_NUMBERS", numbers)
+        outputs.append((denoiser(x, 0.7), denoiser.on_blocks(blocks)(x, 0.7)))
+    for everyone, some in outputs[1:]:
+        assert torch.equal(everyone, outputs[0][0]) and torch.equal(some, outputs[0][1])
 
 
 def neighbours_differ_by(data, place, x, sigma, **parameters):
