@@ -18,16 +18,19 @@ from privlib.data.emoji import FOLDER as EMOJI
 from privlib.data.emoji import SIDES, load_emoji, read_cells
 from privlib.data.images import ImageSet, check_split
 from privlib.data.locate import ASSETS, check_sums
-from privlib.data.recolour import in_colours, recolour
+from privlib.data.recolour import PALETTE, in_colours, recolour
 
 FOLDER = ASSETS / "icons"
 
 PUBLIC = ("public", "public_held_out")
 PRIVATE = ("pictograms", "artwork")
-SPLITS = (*PUBLIC, *PRIVATE)
+SPLITS = (*PUBLIC, *PRIVATE, "rehearsal")
 
 #: The colours of the private pictograms, red, green, blue.
 GOLD, NAVY = (242, 184, 64), (14, 28, 68)
+
+#: Public glyphs that play the private set while methods are tuned: a style, and colours of ``PALETTE``.
+REHEARSAL = ("carbon", "yellow", "brown")
 
 
 def read_table() -> dict:
@@ -102,7 +105,9 @@ def load_icons(split: str, *, seed: int = 0) -> ImageSet:
 
     Args:
         split: ``public``; ``public_held_out``: the concepts, about a tenth, that no public style shows in ``public``;
-            ``pictograms`` or ``artwork``: the two private sets, 47 and 158 images.
+            ``pictograms`` or ``artwork``: the two private sets, 47 and 158 images; ``rehearsal``: as many public
+            glyphs as there are pictograms, of one style and in one pair of colours, from ``public_held_out``, to tune
+            a method on.
         seed: of the colours of the public glyphs.
 
     Returns:
@@ -122,8 +127,14 @@ def load_icons(split: str, *, seed: int = 0) -> ImageSet:
     if split == "pictograms":
         names = table["pictograms"]["names"]
         masks = read_cells(FOLDER / "pictograms.webp", range(len(names)), side=table["side"])[:, :1]
-        ink, ground = (torch.tensor(colour, dtype=torch.uint8).expand(len(names), 3) for colour in (GOLD, NAVY))
-        pixels = recolour(masks, inks=ink, grounds=ground)
+        pixels = _in_one_pair(masks, GOLD, NAVY)
+    elif split == "rehearsal":
+        style, ink, ground = REHEARSAL
+        glyphs = load_glyphs("public_held_out")
+        wanted = (glyphs.labels == glyphs.class_names.index(style)).nonzero()[:, 0]
+        chosen = glyphs.subset(wanted).draw(len(table["pictograms"]["names"]), seed=0)
+        names = [caption.partition(" icon of ")[2] for caption in chosen.captions]
+        pixels = _in_one_pair(chosen.pixels, PALETTE[ink], PALETTE[ground])
     else:
         check_sums(EMOJI)
         emoji = json.loads((EMOJI / "emoji.json").read_text(encoding="utf-8"))
@@ -131,6 +142,12 @@ def load_icons(split: str, *, seed: int = 0) -> ImageSet:
         names = [emoji["concepts"][indices[cell]]["name"] for cell in table["artwork"]]
         pixels = read_cells(EMOJI / "fluent3d.webp", table["artwork"], side=emoji["side"])
     return ImageSet(f"icons/{split}", pixels, torch.zeros(len(names), dtype=torch.int64), (split,), tuple(names))
+
+
+def _in_one_pair(masks: torch.Tensor, ink: tuple[int, int, int], ground: tuple[int, int, int]) -> torch.Tensor:
+    """All glyphs in the same two colours."""
+    inks, grounds = (torch.tensor(colour, dtype=torch.uint8).expand(len(masks), 3) for colour in (ink, ground))
+    return recolour(masks, inks=inks, grounds=grounds)
 
 
 def load_emoji_by_style(split: str) -> ImageSet:

@@ -32,9 +32,10 @@ def load(
 
     Args:
         spec: one of ``emoji/public``, ``emoji/public_held_out``, ``emoji/private``, ``emoji/private_held_out``,
-            ``icons/public``, ``icons/public_held_out``, ``icons/pictograms``, ``icons/artwork`` (bundled; glyphs of
-            icons in the colours of seed 0); ``cifar10/train``, ``cifar10/test``, ``tiny_imagenet/public``,
-            ``tiny_imagenet/held_out``, ``celeba/train``, ``celeba/valid``, ``celeba/test`` (from the reader's disk);
+            ``icons/public``, ``icons/public_held_out``, ``icons/pictograms``, ``icons/artwork``, ``icons/rehearsal``
+            (bundled; glyphs of icons in the colours of seed 0); ``cifar10/train``, ``cifar10/test``,
+            ``tiny_imagenet/public``, ``tiny_imagenet/held_out``, ``celeba/train``, ``celeba/valid``, ``celeba/test``
+            (from the reader's disk);
             ``folder`` (any folder of images or of class folders).
         folder: where the data lie: the folder of the set, or one that holds it as ``cifar10``, ``tiny_imagenet32`` or
             ``celeba``. None or empty: the folder that the environment variable PRIVLIB_DATA names. The bundled sets

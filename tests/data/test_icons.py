@@ -17,13 +17,14 @@ from privlib.data.icons import (
     GOLD,
     NAVY,
     PUBLIC,
+    REHEARSAL,
     SPLITS,
     load_captioned,
     load_glyphs,
     load_icons,
     load_pictures,
 )
-from privlib.data.recolour import JITTER, PALETTE
+from privlib.data.recolour import JITTER, PAIRS, PALETTE
 
 TABLE = json.loads((FOLDER / "icons.json").read_text(encoding="utf-8"))
 EMOJI_TABLE = json.loads((EMOJI / "emoji.json").read_text(encoding="utf-8"))
@@ -222,3 +223,26 @@ def test_counts_on_the_page():
     captioned = load_captioned("public")
     assert f'load_captioned("public")    # {len(captioned):,} images: {len(load_icons("public")):,} icons' in PAGE
     assert f'public.captions[0]                   # "{captioned.captions[0]}"' in PAGE
+
+
+def test_the_rehearsal_is_of_public_glyphs_that_nothing_is_trained_on():
+    from privlib.training.text_to_image.captions import colour_pairs
+
+    style, ink, ground = REHEARSAL
+    glyphs, rehearsal = load_glyphs("public_held_out"), load_icons("rehearsal")
+    assert len(rehearsal) == len(load_icons("pictograms")) and len(set(rehearsal.captions)) == len(rehearsal)
+    names = TABLE["styles"][style]["names"]
+    assert {names.index(name) for name in rehearsal.captions} <= set(TABLE["styles"][style]["held_out"])
+    assert PAIRS.index((ink, ground)) in colour_pairs(novel=True), (
+        "a pair of colours that is trained on is no new style"
+    )
+    masks = {
+        caption.partition(" icon of ")[2]: i for i, caption in enumerate(glyphs.captions) if caption.startswith(style)
+    }
+    for name, picture in zip(rehearsal.captions, rehearsal.pixels, strict=True):
+        cover = glyphs.pixels[masks[name]].double() / 255
+        expected = (
+            cover * torch.tensor(PALETTE[ink])[:, None, None]
+            + (1 - cover) * torch.tensor(PALETTE[ground])[:, None, None]
+        )
+        assert float((picture - expected).abs().max()) <= 0.5

@@ -13,7 +13,7 @@ OTHERS = [spec for spec in data.SPECS if "/" in spec and spec.partition("/")[0] 
 def test_all_promised_names_and_those_that_recipes_use():
     assert set(data.SPECS) == {
         *("emoji/public", "emoji/public_held_out", "emoji/private", "emoji/private_held_out"),
-        *("icons/public", "icons/public_held_out", "icons/pictograms", "icons/artwork"),
+        *("icons/public", "icons/public_held_out", "icons/pictograms", "icons/artwork", "icons/rehearsal"),
         *("cifar10/train", "cifar10/test", "tiny_imagenet/public", "tiny_imagenet/held_out"),
         *("celeba/train", "celeba/valid", "celeba/test", "folder"),
     }
