@@ -73,6 +73,32 @@ def noisy_gradient(
     return total / expected
 
 
+def start_gradient_norms(
+    model: FrozenModel, images: torch.Tensor, settings: Settings, *, draws: int = 4
+) -> torch.Tensor:
+    """Norms of the gradients at the public start, by which a clip can be chosen on *public* pictures.
+
+    Args:
+        model, images, settings: as for ``train_shared``.
+        draws: of templates, times and noise for each picture.
+
+    Returns:
+        float64, shape (draws, n).
+    """
+    prompts = model.prompts(settings.templates, settings.placeholder)
+    keys, latents = picture_keys(images), model.encode_images(images, batch_size=settings.batch_size)
+    start = model.word_vector(settings.initial_word).to(torch.promote_types(model.dtype, torch.float32))
+    norms = torch.empty(check_count(draws, "draws"), len(images), dtype=torch.float64)
+    for step in range(draws):
+        for rows in torch.arange(len(images)).split(settings.batch_size):
+            vectors = start.expand(len(rows), -1)
+            found, _ = batch_gradients(
+                model, prompts, latents, keys, rows.tolist(), vectors, step=step, settings=settings
+            )
+            norms[step, rows] = found.double().norm(dim=1).cpu()
+    return norms
+
+
 def train_shared(
     model: FrozenModel,
     images: torch.Tensor,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from privlib.accounting.dpsgd import calibrated_dpsgd, guarantee_dpsgd
-from privlib.baselines.dpsgd import noisy_gradient, train_shared
+from privlib.baselines.dpsgd import noisy_gradient, start_gradient_norms, train_shared
 from privlib.certificates import export_release
 from privlib.inversion.draws import draw, picture_keys
 from privlib.inversion.model import FrozenModel
@@ -55,6 +55,17 @@ def test_row_gradients_are_those_of_single_examples(model):
     direction = torch.randn(tiny.WIDTH, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     ends = [row_gradients(model, prompts, latents, drawn, vectors + h * direction)[1] for h in (-1e-5, 1e-5)]
     torch.testing.assert_close(gradients @ direction, (ends[1] - ends[0]) / 2e-5, rtol=1e-5, atol=1e-8)
+
+
+def test_the_start_gradients_are_those_of_the_first_steps(model):
+    images = tiny.images(3).double()
+    norms = start_gradient_norms(model, images, SETTINGS, draws=2)
+    prompts, latents, keys = model.prompts(tiny.TEMPLATES, "<style>"), model.encode_images(images), picture_keys(images)
+    vectors = model.word_vector(tiny.WORD)[None]
+    for step in range(2):
+        for row in range(3):
+            found, _ = batch_gradients(model, prompts, latents, keys, [row], vectors, step=step, settings=SETTINGS)
+            assert float(norms[step, row]) == pytest.approx(float(found.norm()), rel=1e-9)
 
 
 def test_without_privacy_it_is_plain_training(model):
