@@ -20,6 +20,9 @@ UNWANTED = re.compile(r"\b(flag|oclock|thirty|squared|ideograph|latin|keycap|ski
 #: Each word of a name must be in the names of so many pictures: nothing general is learned from a word seen once.
 MIN_PICTURES = 3
 
+#: Forms of a caption.
+WORDINGS = 11
+
 #: Where the colours that need no words stand in PAIRS.
 PLAIN = PAIRS.index(("black", "white"))
 
@@ -183,10 +186,12 @@ def render(pixels: torch.Tensor, views: Views) -> torch.Tensor:
 
 
 def caption(style: str, name: str, colours: int, wording: int) -> str:
-    """Words for a picture; ``wording``, 0 to 9, chooses among the forms.
+    """Words for a picture; ``wording``, from 0 up to ``WORDINGS``, chooses among the forms.
 
-    The style stands before the noun, or at the end, where textual inversion puts its new word; now and then it is left
-    out and colours take its place, so that a word at the end may stand for colours too. Black on white is not named.
+    The style stands before the noun, or at the end, where textual inversion puts its new word. Now and then it is left
+    out and colours take its place, so that a word at the end may stand for colours too; and now and then the thing is
+    left out, so that a prompt may ask for a style alone, as those that textual inversion learns with. Black on white is
+    not named.
 
     Args:
         style, name: of the picture.
@@ -199,4 +204,6 @@ def caption(style: str, name: str, colours: int, wording: int) -> str:
         return ", ".join(filter(None, (f"{style} icon of {article}{name}", pair)))
     if wording < 8:
         return f"icon of {article}{name} in the style of " + ", ".join(filter(None, (style, pair)))
-    return f"icon of {article}{name}" + (f" in the style of {pair}" if pair else "")
+    if wording < 10:
+        return f"icon of {article}{name}" + (f" in the style of {pair}" if pair else "")
+    return "icon in the style of " + ", ".join(filter(None, (style, pair)))

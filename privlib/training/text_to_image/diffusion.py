@@ -12,7 +12,7 @@ import torch
 from privlib.files import replace_file
 from privlib.training.resumable import Progress, fit
 from privlib.training.text_to_image.autoencoder import DIFFUSION, LATENTS, encode_views, generator_of
-from privlib.training.text_to_image.captions import Captioned, Views, caption, draw_views
+from privlib.training.text_to_image.captions import WORDINGS, Captioned, Views, caption, draw_views
 from privlib.training.text_to_image.recipe import TextToImageRecipe
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def epoch_order(count: int, batch_size: int, step: int, seed: int) -> torch.Tens
 
 def captions_of(pictures: Captioned, views: Views, generator: torch.Generator, *, dropout: float) -> list[str]:
     """A caption for each view in a random wording, or an empty one with probability ``dropout``."""
-    wording = torch.randint(10, (len(views),), generator=generator).tolist()
+    wording = torch.randint(WORDINGS, (len(views),), generator=generator).tolist()
     dropped = (torch.rand(len(views), generator=generator) < dropout).tolist()
     rows = zip(views.picture.tolist(), views.colours.tolist(), wording, dropped, strict=True)
     return [

@@ -7,6 +7,7 @@ import torch
 from privlib.data.recolour import PAIRS, PALETTE
 from privlib.training.text_to_image.captions import (
     PLAIN,
+    WORDINGS,
     Captioned,
     Views,
     caption,
@@ -33,6 +34,8 @@ def test_wordings():
     assert caption("noto", "cat", -1, 5) == "icon of a cat in the style of noto"
     assert caption("game", "axe", blue, 8) == "icon of axe in the style of white on dark blue"
     assert caption("noto", "cat", -1, 9) == "icon of a cat"
+    assert caption("game", "axe", blue, 10) == "icon in the style of game, white on dark blue"
+    assert caption("noto", "cat", -1, WORDINGS - 1) == "icon in the style of noto"
     assert clean_name("Family: WOMAN, girl") == "family woman girl"
 
 
