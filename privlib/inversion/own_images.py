@@ -1,14 +1,40 @@
-"""A reader's own private pictures, checked before anything is computed from them."""
+"""Private pictures, a reader's own among them, checked before anything is computed from them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from privlib.data import load
 from privlib.data.folders import class_folders, image_files, read_own_folder
 from privlib.data.images import ImageSet
 from privlib.data.locate import DataError
 from privlib.inversion.draws import picture_keys
 from privlib.numerics import check_count
+
+
+def load_private(spec: str, *, folder: str | Path, side: int) -> ImageSet:
+    """The private pictures that a notebook's parameters name, at the size of the model.
+
+    Args:
+        spec: ``folder`` for the reader's own pictures, which ``validate_folder`` checks; or what ``data.load`` takes.
+        folder: of the pictures, or where sets that are not bundled lie.
+        side: height and width of the model's pictures.
+
+    Raises:
+        ValueError: an unknown spec, ``folder`` without a folder, or a set whose pictures have another size.
+        DataError: as ``validate_folder`` and ``data.load``.
+    """
+    if spec == "folder":
+        if not folder:
+            raise ValueError("data_folder must name the folder of the pictures for private_data 'folder', got none")
+        return validate_folder(folder, sample_size=1, side=side)
+    images = load(spec, folder=folder)
+    if images.image_shape[1:] != (side, side):
+        raise ValueError(
+            f"private_data must have the size of the model's pictures, {side} by {side}, but {spec} has "
+            f"{images.image_shape[1]} by {images.image_shape[2]}; give the pictures as a folder, which is resized"
+        )
+    return images
 
 
 def validate_folder(folder: str | Path, *, sample_size: int, side: int) -> ImageSet:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from privlib.data import load
 from privlib.data.locate import DataError
-from privlib.inversion.own_images import validate_folder
+from privlib.inversion.own_images import load_private, validate_folder
 
 
 @pytest.fixture
@@ -45,3 +46,12 @@ def test_class_folders_and_empty_folders_are_refused(tmp_path):
     (tmp_path / "cats").mkdir()
     with pytest.raises(DataError, match="directly into one folder"):
         validate_folder(tmp_path, sample_size=1, side=16)
+
+
+def test_private_sets_have_the_size_of_the_model(folder):
+    assert load_private("icons/pictograms", folder="", side=32).sha256 == load("icons/pictograms").sha256
+    with pytest.raises(ValueError, match="16 by 16, but icons/pictograms has 32 by 32"):
+        load_private("icons/pictograms", folder="", side=16)
+    with pytest.raises(ValueError, match="data_folder must name the folder"):
+        load_private("folder", folder="", side=16)
+    assert load_private("folder", folder=folder, side=16).image_shape == (3, 16, 16)
