@@ -97,6 +97,8 @@ epsilons = [
 figure, axes = plt.subplots()
 axes.loglog(grid, epsilons)
 axes.set(xlabel=r"$\beta$", ylabel=r"certified $\varepsilon$", title=rf"$\delta$ = {delta:g}, {count:,} outputs")
+axes.set_xticks(betas, [f"{beta:g}" for beta in betas])
+axes.xaxis.minorticks_off()
 plt.show()
 
 # %% [markdown]
