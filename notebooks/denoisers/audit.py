@@ -246,7 +246,7 @@ def attack_mean(game):
 for games, caption in ((sound_aggregates(), "The noisy mean as it is"), (mutant_aggregates(), "With one mistake each; every claim here is false")):
     report.table(
         pd.DataFrame([attack_mean(game) for game in games]),
-        f"{caption}. Claimed epsilon: certified interval at delta = {DELTA:g}; at least: empirical lower bound without assumptions, confidence {confidence:g}, "
+        f"{caption}, one release each. Claimed epsilon: certified interval at delta = {DELTA:g}; at least: empirical lower bound without assumptions, confidence {confidence:g}, "
         f"{aggregate_trials:,} trials in each world. Neighbours by adding or removing one picture, except where one is replaced",
         digits=3,
     )

@@ -199,8 +199,8 @@ report.table(
 # ## Table 3
 #
 # A large $\beta$ keeps the private sum small, and the sample stays with the public images; a small one exaggerates it. In this design a public posterior mean
-# carries the picture whatever $\beta$ is. So $\beta$ can do far less here than in the printed column, which says that the sum of the paper's denoiser has to
-# carry the picture by itself (inferred).
+# carries the picture whatever $\beta$ is. The printed column, which is least inside, says that the sum of the paper's denoiser has to
+# carry the picture by itself (inferred): the two need not have their best $\beta$ at the same place.
 
 
 # %% tags=["hide-input"]
