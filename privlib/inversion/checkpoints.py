@@ -50,5 +50,5 @@ def read_checkpoint(path: Path, *, key: str) -> Checkpoint | None:
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged or not a checkpoint ({error}); delete it to start again") from error
     if found != key:
-        raise ValueError(f"{path} belongs to other settings, pictures or weights; delete it or use another folder")
+        raise ValueError(f"{path} is of other settings, pictures, weights or code; delete it or use another folder")
     return Checkpoint(tensors, place)

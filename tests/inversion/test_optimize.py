@@ -165,7 +165,7 @@ def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(model, tmp_path)
     settings = replace(SETTINGS, steps=1)
     invert(model, tiny.images(2), settings, folder=tmp_path)
     for changed, pictures in [(replace(settings, seed=6), tiny.images(2)), (settings, tiny.images(2, seed=1))]:
-        with pytest.raises(ValueError, match="other settings, pictures or weights"):
+        with pytest.raises(ValueError, match="other settings, pictures, weights or code"):
             invert(model, pictures, changed, folder=tmp_path)
     path = tmp_path / "inversion.safetensors"
     path.write_bytes(path.read_bytes()[:100])
