@@ -1,0 +1,240 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # How near, how obedient, how much a copy
+#
+# The paper compares methods by KID {cite:p}`binkowski2018demystifying` and by a user study. The study cannot be repeated here. What can be measured is
+#
+# * how near the pictures come to the private set: the **kernel distance**, which is KID's formula on the features of another network ({doc}`../../book/metrics`), and so no KID;
+# * whether they still show what the prompt asks for: the cosine between a picture and its prompt, by a small model of icons and captions that stands in for CLIP ({doc}`../denoisers/stand_ins`);
+# * whether they are **copies**: how near a picture is to the nearest private one.
+#
+# A guarantee is about releases, so each row has several releases, and its error bar is of releases: what a reader who runs the method once has to expect.
+
+# %% tags=["parameters"]
+pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
+private_data = "icons/pictograms"  # private pictures, a name that privlib.data.load accepts; folder for those in data_folder
+data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
+templates = ["icon in the style of {}", "an icon in the style of {}"]  # prompts that the vectors are learned with
+initial_word = "style"  # public word that every vector starts from and whose norm is the bound, one token
+steps = 100  # of Adam for each vector of DPAgg-TI, at least 1
+learning_rate = 0.02  # of Adam for DPAgg-TI, above 0
+sgd_steps = 30  # of DP-SGD, at least 1
+sgd_learning_rate = 0.02  # of Adam for DP-SGD, above 0
+clip_norm = 0.001  # clip of each gradient of DP-SGD, above 0
+plain_steps = 100  # of the one embedding without privacy, at least 1
+batch_size = 48  # pictures that are optimized side by side, at least 1
+names = ["house", "key", "cat", "tree", "bell", "hat", "fish", "star", "car", "heart", "book", "bird"]  # what is drawn for each release, at least 4
+sample_sizes = [12, 24]  # numbers m of pictures that take part at the middle epsilon, beside all, each 1 to the number of pictures
+epsilons = [5.0, 1.0, 0.1]  # targets of DPAgg-TI with all pictures, falling, each above 0
+sgd_epsilons = [5.0, 1.0]  # targets of DP-SGD, each one of epsilons
+delta = 1e-3  # delta of the targets, between 0 and 1
+num_releases = 10  # releases of each method, at least 10
+network = "efficientnet"  # whose features distances are taken in: efficientnet, icon_text; clip, dinov2, inception (these need weights)
+text_network = "icon_text"  # that reads prompts: icon_text; clip (needs weights)
+run_folder = ""  # folder that keeps learned vectors, so that several notebooks learn them once; empty to keep none
+seed = 0  # of everything random, a whole number from 0
+device = "auto"  # where everything runs, such as cpu or cuda; auto takes a GPU if there is one
+tier = "embedded"  # scale of the run, set by the profile
+
+# %% tags=["hide-input"]
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+
+from privlib import figures, report
+from privlib.accounting.aggregation import guarantee
+from privlib.accounting.dpsgd import calibrated_dpsgd, guarantee_dpsgd
+from privlib.adaptation import release_grid
+from privlib.aggregation import NoisyAggregate, Sampling
+from privlib.baselines.dpsgd import train_shared
+from privlib.denoisers.text_to_image import generate, load_named_pipeline, pipeline_sha256
+from privlib.inversion.kept import invert_once
+from privlib.inversion.model import FrozenModel
+from privlib.inversion.optimize import Settings
+from privlib.inversion.own_images import load_private
+from privlib.metrics.bootstrap import paired_bootstrap
+from privlib.metrics.kernel import kernel_distance
+from privlib.metrics.named import load_features
+from privlib.metrics.nearest import nearest, nearest_other
+from privlib.metrics.retrieval import embed_texts
+from privlib.metrics.trends import all_negative, falling
+from privlib.numerics import choose_device
+from privlib.report.terminal import follow
+
+figures.use_style()
+where = choose_device(device)
+pipeline = load_named_pipeline(pipeline_name).to(where)
+model = FrozenModel.from_pipeline(pipeline)
+private = load_private(private_data, folder=data_folder, side=model.image_side)
+count, middle = len(private), epsilons[len(epsilons) // 2]
+settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, seed=seed)
+learned = invert_once(
+    model, private.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow("inversion")
+)
+norm = float(model.word_vector(initial_word).norm())
+seeds = list(range(seed, seed + num_releases))
+everyone = NoisyAggregate(count, count, norm, 1.0, Sampling.POISSON)
+
+# %% tags=["hide-input"]
+def shared(run, run_settings, clip, label):
+    """One embedding for all pictures, trained on all of them at every step."""
+    trained = train_shared(
+        model,
+        private.unit(),
+        run_settings,
+        sample_size=count,
+        clip_norm=clip,
+        mechanism=run,
+        rng=np.random.default_rng(run_settings.seed),
+        progress=follow(label),
+    )
+    return trained.result.scaled_to(norm).vector
+
+
+grid = release_grid(learned.vectors, everyone, sample_sizes=[count], epsilons=[math.inf, *epsilons], delta=delta, seeds=seeds)
+smaller = release_grid(learned.vectors, everyone, sample_sizes=sample_sizes, epsilons=[middle], delta=delta, seeds=seeds)
+runs = {target: calibrated_dpsgd(1.0, sgd_steps, target, delta) for target in sgd_epsilons}
+noisy = replace(settings, steps=sgd_steps, learning_rate=sgd_learning_rate)
+plain = shared(None, replace(settings, steps=plain_steps), math.inf, "one embedding, no privacy")
+PUBLIC, PLAIN = "no adaptation", "one embedding, no privacy"
+words = {PUBLIC: model.word_vector(initial_word).double().expand(num_releases, -1), PLAIN: plain.expand(num_releases, -1)}
+words |= {("DPAgg-TI", count, cell.epsilon): cell.words for cell in grid}
+words |= {("DPAgg-TI", cell.mechanism.sample_size, cell.epsilon): cell.words for cell in smaller}
+words |= {
+    ("DP-SGD", count, target): torch.stack([shared(run, replace(noisy, seed=s), clip_norm, f"DP-SGD, epsilon {target:g}, run {s}") for s in seeds])
+    for target, run in runs.items()
+}
+
+# %% tags=["hide-input"]
+extractor, reader = load_features(network, device=where), load_features(text_network, device=where)
+prompts = [f"icon of a {name} in the style of {{}}" for name in names]
+texts = embed_texts(reader, [f"icon of a {name}" for name in names]).double().cpu()
+reference, pixels = extractor(private.unit()).double(), private.unit().flatten(1)
+unit = lambda features: torch.nn.functional.normalize(features.double(), dim=1)
+measured = []
+for key, released in words.items():
+    for seed_of_release, word in zip(seeds, released, strict=True):
+        hidden = model.encode_prompts(prompts, word.float().expand(len(prompts), -1))
+        images = generate(pipeline, hidden, seeds=[1000 * seed_of_release + i for i in range(len(prompts))])
+        measured.append(
+            {
+                "method": key,
+                "distance": kernel_distance(extractor(images).double(), reference).value,
+                "text": float((unit(reader(images)).cpu() * texts).sum(1).mean()),
+                "copy": float(nearest(images.flatten(1), pixels).distance.min()) / pixels.shape[1] ** 0.5,
+            }
+        )
+measured = pd.DataFrame(measured)
+
+# %% [markdown]
+# ## The distances
+
+# %% tags=["hide-input"] mystnb={"image": {"alt": "Kernel distance to the private pictures of every method, one row for each: no adaptation, one embedding without privacy, DPAgg-TI without noise and at falling epsilon with all pictures, DPAgg-TI with fewer pictures, DP-SGD. Each row has a dot for each release and the mean with its interval."}}
+def name_of(key):
+    """A method in words."""
+    if isinstance(key, str):
+        return key
+    method, taking, target = key
+    return f"{method}, " + ("no noise" if math.isinf(target) else f"\u03b5 = {target:g}") + ("" if taking == count else f", m = {taking}")
+
+
+def column(key, what):
+    """One number for each release."""
+    return torch.tensor(measured[[k == key for k in measured.method]][what].to_numpy())
+
+
+mean = {key: paired_bootstrap(column(key, "distance"), lambda a: a, seed=seed) for key in words}
+figure, axes = plt.subplots(figsize=(8.0, 0.42 * len(words) + 1.0))
+for row, key in enumerate(words):
+    value = mean[key]
+    axes.plot(column(key, "distance"), [row] * num_releases, "|", color="#8a8a8a", markersize=9)
+    axes.errorbar([value.value], [row], xerr=[[value.value - value.lower], [value.upper - value.value]], marker="o", color=figures.PALETTE[0], capsize=3)
+axes.set_yticks(range(len(words)), [name_of(key) for key in words])
+axes.invert_yaxis()
+axes.set(xlabel=f"kernel distance to the private pictures, features of {extractor.name}")
+plt.show()
+
+# %% tags=["hide-input"]
+report.table(
+    pd.DataFrame(
+        {
+            "method": name_of(key),
+            "kernel distance": str(mean[key]),
+            "cosine with the prompt": str(paired_bootstrap(column(key, "text"), lambda a: a, seed=seed)),
+            "least distance to a private picture": float(column(key, "copy").min()),
+        }
+        for key in words
+    ),
+    f"{num_releases} releases of each method with {len(prompts)} pictures each, 95 % bootstrap intervals over releases; n = {count}, delta = {delta:g}; distances of pixels as RMS on the scale [-1, 1]",
+    digits=3,
+)
+closest = float(nearest_other(pixels).distance.min()) / pixels.shape[1] ** 0.5
+report.table(
+    pd.DataFrame({"": ["least distance of two private pictures", "least distance of a drawn and a private picture"], "RMS": [closest, float(measured.copy.min())]}),
+    "Is a drawn picture nearer to a private one than private pictures are to each other?",
+    digits=3,
+)
+stated = guarantee(grid[1].mechanism, delta)
+report.privacy_statement(
+    epsilon=stated.epsilon,
+    delta=delta,
+    adjacency=stated.adjacency,
+    sampling=f"one release of DPAgg-TI, all {count} vectors in one noisy mean, each scaled to norm R, noise multiplier {grid[1].mechanism.noise_multiplier:.4g}",
+    count=1,
+    accountant=f"exact profile ({stated.accountant})",
+    kind="certified interval",
+)
+for run in runs.values():
+    both = guarantee_dpsgd(run, delta)
+    report.privacy_statement(
+        epsilon=both.epsilon,
+        delta=delta,
+        adjacency=both.adjacency,
+        sampling=f"one run of DP-SGD, all {count} clipped gradients at each of {sgd_steps} steps, noise multiplier {1 / run.gdp_mu:.4g}",
+        count=1,
+        accountant=f"certified interval ({both.accountant})",
+        kind="certified interval",
+    )
+
+# %% tags=["hide-input"]
+def change(first, second, confidence=0.95):
+    """Distance of ``second`` less that of ``first``, release by release."""
+    rows = torch.stack([column(first, "distance"), column(second, "distance")], 1)
+    return paired_bootstrap(rows, lambda a, b: b - a, confidence=confidence, seed=seed)
+
+
+def along(keys):
+    """Whether the distance falls along ``keys``."""
+    pairs = [(keys[0], keys[-1]), *zip(keys, keys[1:], strict=False)]
+    changes = [change(a, b, 1 - 0.05 / len(pairs)) for a, b in pairs]
+    return falling(changes[1:], changes[0])
+
+
+rising = [("DPAgg-TI", count, target) for target in reversed(epsilons)]
+fewer = [("DPAgg-TI", m, middle) for m in (*sample_sizes, count)]
+report.claims(
+    "kid_analysis",
+    {
+        "kid_a.epsilon.helps": along(rising),
+        "kid_a.everyone.best": along(fewer),
+        "kid_a.dpagg.beats_dpsgd": all_negative([change(("DP-SGD", count, middle), ("DPAgg-TI", count, middle))]),
+        "kid_a.dpagg.near_plain": all_negative([change(PUBLIC, ("DPAgg-TI", count, epsilons[0]))]),
+    },
+    tier=tier,
+)
+
+# %% tags=["hide-input"]
+inputs = {private.name: private.sha256, f"pipeline/{Path(pipeline_name).name}": pipeline_sha256(pipeline_name)}
+report.footer("kid_analysis", globals(), inputs=inputs)

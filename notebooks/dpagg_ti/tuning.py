@@ -1,0 +1,169 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # How both methods were tuned
+#
+# A comparison is worth what its weaker side was allowed. Here DPAgg-TI and DP-SGD are tuned in the same way, on **public** pictures that play the private set: {doc}`../../book/data` calls them the rehearsal, as many glyphs as there are private pictograms, in another style. Tuning on the private pictures
+# themselves would cost privacy that nobody counts. The grids below are small; the line in the footer runs larger ones.
+
+# %% tags=["parameters"]
+pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
+public_data = "icons/rehearsal"  # public pictures that play the private set, a name that privlib.data.load accepts; folder for those in data_folder
+data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
+templates = ["icon in the style of {}", "an icon in the style of {}"]  # prompts that the vectors are learned with
+initial_word = "style"  # public word that every vector starts from and whose norm is the bound, one token
+grid = [[30, 0.003], [30, 0.01], [30, 0.03]]  # of DPAgg-TI, each steps and learning rate of Adam
+sgd_grid = [[10, 0.003, 1.0], [10, 0.01, 1.0], [10, 0.03, 1.0]]  # of DP-SGD, each steps, learning rate of Adam, and clip in units of the median gradient
+plain_grid = [[30, 0.003], [30, 0.01], [30, 0.03]]  # of one embedding without privacy, each steps and learning rate of Adam
+batch_size = 48  # pictures that are optimized side by side, at least 1
+names = ["house", "key", "cat", "tree", "bell", "hat", "fish", "star", "car", "heart", "book", "bird"]  # what is drawn for the score, at least 10
+epsilon = 1.0  # target of the methods with privacy, above 0
+delta = 1e-3  # delta of the target, between 0 and 1
+num_releases = 2  # releases of each setting, at least 1
+network = "icon_text"  # whose features scores are taken in: icon_text, efficientnet; clip, dinov2, inception (these need weights)
+run_folder = ""  # folder that keeps learned vectors, so that several notebooks learn them once; empty to keep none
+seed = 0  # of everything random, a whole number from 0
+device = "auto"  # where everything runs, such as cpu or cuda; auto takes a GPU if there is one
+tier = "embedded"  # scale of the run, set by the profile
+
+# %% tags=["hide-input"]
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from privlib import figures, report
+from privlib.accounting.aggregation import guarantee
+from privlib.accounting.dpsgd import calibrated_dpsgd
+from privlib.adaptation import release_grid
+from privlib.aggregation import NoisyAggregate
+from privlib.baselines.dpsgd import start_gradient_norms, train_shared
+from privlib.denoisers.text_to_image import generate, load_named_pipeline, pipeline_sha256
+from privlib.inversion.kept import invert_once
+from privlib.inversion.model import FrozenModel
+from privlib.inversion.optimize import Settings
+from privlib.inversion.own_images import load_private
+from privlib.metrics.bootstrap import paired_bootstrap
+from privlib.metrics.named import load_features
+from privlib.numerics import choose_device
+from privlib.report.terminal import follow
+
+figures.use_style()
+where = choose_device(device)
+pipeline = load_named_pipeline(pipeline_name).to(where)
+model = FrozenModel.from_pipeline(pipeline)
+images = load_private(public_data, folder=data_folder, side=model.image_side)
+count = len(images)
+base = Settings(tuple(templates), initial_word, batch_size=batch_size, seed=seed)
+norm = float(model.word_vector(initial_word).norm())
+seeds = list(range(seed, seed + num_releases))
+extractor = load_features(network, device=where)
+unit = lambda features: torch.nn.functional.normalize(features.double(), dim=1)
+style = unit(extractor(images.unit())).mean(0)
+prompts = [f"icon of a {name} in the style of {{}}" for name in names]
+
+
+def score(words):
+    """Cosine with the style, for each prompt the mean over releases."""
+    rows = [
+        unit(extractor(generate(pipeline, model.encode_prompts(prompts, word.float().expand(len(prompts), -1)), seeds=range(len(prompts))))) @ style
+        for word in words
+    ]
+    return paired_bootstrap(torch.stack(rows).mean(0), lambda a: a, seed=seed)
+
+
+# %% tags=["hide-input"]
+everyone = NoisyAggregate(count, count, norm, 1.0)
+aggregated = []
+for number, rate in grid:
+    learned = invert_once(
+        model,
+        images.unit(),
+        replace(base, steps=number, learning_rate=rate),
+        folder=Path(run_folder) if run_folder else None,
+        progress=follow(f"DPAgg-TI, {number} steps at {rate:g}"),
+    )
+    plain, noisy = release_grid(learned.vectors, everyone, sample_sizes=[count], epsilons=[math.inf, epsilon], delta=delta, seeds=seeds)
+    aggregated.append(
+        {"steps": number, "learning rate": rate, "with noise": score(noisy.words), "without noise": score(plain.words[:1])}
+    )
+
+# %% tags=["hide-input"]
+median = float(start_gradient_norms(model, images.unit(), base).median())
+
+
+def shared(run, settings, clip, label):
+    """One embedding for all pictures, trained on all of them at every step."""
+    trained = train_shared(
+        model,
+        images.unit(),
+        settings,
+        sample_size=count,
+        clip_norm=clip,
+        mechanism=run,
+        rng=np.random.default_rng(settings.seed),
+        progress=follow(label),
+    )
+    return trained.result.scaled_to(norm).vector
+
+
+trained, alone = [], []
+for number, rate, factor in sgd_grid:
+    run = calibrated_dpsgd(1.0, number, epsilon, delta)
+    settings = replace(base, steps=number, learning_rate=rate)
+    words = [shared(run, replace(settings, seed=s), factor * median, f"DP-SGD, {number} steps at {rate:g}") for s in seeds]
+    trained.append({"steps": number, "learning rate": rate, "clip": factor * median, "with noise": score(words)})
+for number, rate in plain_grid:
+    word = shared(None, replace(base, steps=number, learning_rate=rate), math.inf, f"no privacy, {number} steps at {rate:g}")
+    alone.append({"steps": number, "learning rate": rate, "without noise": score([word])})
+untouched = score([model.word_vector(initial_word)])
+
+# %% [markdown]
+# ## The scores
+#
+# Higher is nearer to the style. The word that all vectors start from, without any adaptation, is the level to beat.
+
+# %% tags=["hide-input"]
+def shown(rows):
+    """Scores as text, the best one marked."""
+    key = "with noise" if "with noise" in rows[0] else "without noise"
+    best = max(rows, key=lambda row: row[key].value)
+    return pd.DataFrame(
+        {name: str(value) if "noise" in name else value for name, value in row.items()} | {"best": "\u2713" if row is best else ""}
+        for row in rows
+    )
+
+
+level = f"without adaptation {untouched}; {num_releases} releases, {len(prompts)} prompts, 95 % bootstrap intervals over prompts, features of {extractor.name}"
+report.table(shown(aggregated), f"DPAgg-TI at epsilon = {epsilon:g}, delta = {delta:g}, all {count} pictures; {level}", digits=3)
+report.table(shown(trained), f"DP-SGD at epsilon = {epsilon:g}, delta = {delta:g}, all {count} pictures at every step; {level}", digits=3)
+report.table(shown(alone), f"One embedding without privacy; {level}", digits=3)
+stated = guarantee(noisy.mechanism, delta)
+report.privacy_statement(
+    epsilon=stated.epsilon,
+    delta=delta,
+    adjacency=stated.adjacency,
+    sampling=f"one release of DPAgg-TI, all {count} vectors in one noisy mean, each scaled to norm R, noise multiplier {noisy.mechanism.noise_multiplier:.4g}",
+    count=1,
+    accountant=f"exact profile ({stated.accountant})",
+    kind="certified interval",
+)
+
+# %% [markdown]
+# The other pages of this chapter use the settings that did best in a larger search over the same public pictures.
+
+# %% tags=["hide-input"]
+report.claims("tuning", {}, tier=tier)
+
+# %% tags=["hide-input"]
+inputs = {images.name: images.sha256, f"pipeline/{Path(pipeline_name).name}": pipeline_sha256(pipeline_name)}
+report.footer("tuning", globals(), inputs=inputs)
