@@ -51,6 +51,7 @@ ASSETS = {
     "privlib/data/icons.py": sources("privlib/assets/icons/*"),
     "privlib/metrics/icon_text.py": sources("privlib/assets/clip/*"),
     "privlib/denoisers/checkpoints.py": sources("privlib/assets/denoisers/*"),
+    "privlib/denoisers/text_to_image.py": sources("privlib/assets/text_to_image/**/*"),
 }
 
 

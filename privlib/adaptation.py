@@ -1,16 +1,23 @@
-"""One private set under many guarantees: a grid of sample sizes and epsilons, each cell a release of its own."""
+"""One private set under many guarantees, for study: releases of a grid of settings, and runs of DP-SGD beside them.
+
+Everything here releases the same pictures many times, whose losses add up; each guarantee is that of one release.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 
 from privlib.accounting.noise_table import noise_table
 from privlib.aggregation import NoisyAggregate
+from privlib.baselines.dpsgd import train_shared
 from privlib.inversion.aggregate import release_aggregate
+from privlib.inversion.model import FrozenModel
+from privlib.inversion.optimize import Settings
+from privlib.mechanisms import SubsampledGaussian
 
 
 @dataclass(frozen=True)
@@ -67,3 +74,48 @@ def release_grid(
         released = [release_aggregate(vectors, row.mechanism, rng=rng).scaled_to(mechanism.norm) for rng in generators]
         cells.append(Cell(row.mechanism, row.epsilon, torch.stack([result.vector for result in released])))
     return cells
+
+
+def shared_words(
+    model: FrozenModel,
+    images: torch.Tensor,
+    settings: Settings,
+    *,
+    clip_norm: float,
+    mechanism: SubsampledGaussian | None,
+    norm: float,
+    seeds: Sequence[int],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> torch.Tensor:
+    """One embedding for all pictures, learned from all of them at every step, once for each seed.
+
+    Args:
+        model, images, settings, clip_norm: as for ``baselines.dpsgd.train_shared``; the seed of the settings is not
+            used.
+        mechanism: of a run, with sampling probability 1; None for one without privacy.
+        norm: that each result is brought to, as the released means are.
+        seeds: of the draws and of the noise, one for each run.
+        progress: called with steps done and steps in all, counted over all runs.
+
+    Returns:
+        float64, shape (runs, dimension).
+
+    Raises:
+        ValueError: as ``train_shared``, or a mechanism that samples.
+    """
+    if mechanism is not None and mechanism.sampling_probability != 1.0:
+        raise ValueError(f"mechanism must have sampling probability 1, got {mechanism.sampling_probability}")
+    words = []
+    for number, seed in enumerate(seeds):
+        run = train_shared(
+            model,
+            images,
+            replace(settings, seed=seed),
+            sample_size=len(images),
+            clip_norm=clip_norm,
+            mechanism=mechanism,
+            rng=np.random.default_rng(seed),
+            progress=lambda done, total, before=number: progress(before * total + done, len(seeds) * total),
+        )
+        words.append(run.result.scaled_to(norm).vector)
+    return torch.stack(words)

@@ -30,8 +30,9 @@ fixed_size = False  # True draws exactly m pictures (neighbours then replace a p
 group_size = 1  # pictures of one person, who is protected as a whole; at least 1
 placeholder = "<style>"  # the new word, a token that the model does not have yet
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
-templates = ["icon in the style of {}", "an icon in the style of {}"]  # prompts that the vectors are learned with
-initial_word = "style"  # public word that every vector starts from and whose norm is the bound, one token
+templates = ["icon in the style of {}"]  # prompts that the vectors are learned with
+initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
+norm_factor = 3.0  # public norm R of every vector and of what is released, in norms of that word, above 0
 steps = 100  # of Adam for each vector, at least 1
 learning_rate = 0.02  # of Adam, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1; bounded by memory
@@ -74,7 +75,7 @@ count = len(private)
 taking = m or count
 sampling = Sampling.FIXED_SIZE if fixed_size else Sampling.ALL if taking == count else Sampling.POISSON
 adjacency = Adjacency.REPLACE_ONE if fixed_size else Adjacency.ADD_OR_REMOVE_ONE
-norm = float(model.word_vector(initial_word).norm())
+norm = norm_factor * float(model.word_vector(initial_word).norm())
 wanted = NoisyAggregate(count, taking, norm, 1.0, sampling, adjacency=adjacency, group_size=group_size)
 mechanism = calibrated(wanted, epsilon, delta)  # before anything is learned, so that a target out of reach costs no time
 

@@ -16,8 +16,9 @@
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
 private_sets = ["icons/pictograms", "icons/artwork"]  # sets of private pictures, names that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-templates = ["icon in the style of {}", "an icon in the style of {}"]  # prompts that the vectors are learned with
-initial_word = "style"  # public word that every vector starts from, one token
+templates = ["icon in the style of {}"]  # prompts that the vectors are learned with
+initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
+norm_factor = 3.0  # public norm R of every vector and of what is released, in norms of that word, above 0
 steps = 100  # of Adam for each vector, at least 1
 learning_rate = 0.02  # of Adam, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
@@ -52,7 +53,7 @@ model = FrozenModel.from_pipeline(load_named_pipeline(pipeline_name).to(choose_d
 sets = {name: load_private(name, folder=data_folder, side=model.image_side) for name in private_sets}
 settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, seed=seed)
 start = model.word_vector(initial_word).double().cpu()
-norm = float(start.norm())
+norm = norm_factor * float(start.norm())
 learned = {
     name: invert_once(
         model, images.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow(f"inversion of {name}")
@@ -79,7 +80,7 @@ def noise_to(name, centroid_norm, bound_norm):
 # %% [markdown]
 # ## Lengths and angles
 #
-# The bound is the norm $R$ of the public word that every vector starts from. How far the vectors have moved, and whether they have moved the same way, decides what a mean of them can say.
+# The bound $R$ is public: a multiple of the norm of the word that every vector starts from, since learned vectors are longer than words. How far the vectors have moved, and whether they have moved the same way, decides what a mean of them can say.
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Two panels. Left: histograms of the norms of learned vectors, one for each private set, beside the norms of the words of the public vocabulary and a line at the bound R. Right: histograms of the cosines between pairs of vectors of a set, solid for the vectors and dotted for what remains of them when the public word is taken off."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=figures.DOUBLE)

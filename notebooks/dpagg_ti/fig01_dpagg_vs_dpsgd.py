@@ -19,14 +19,16 @@
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
 private_data = "icons/pictograms"  # private pictures, a name that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-templates = ["icon in the style of {}", "an icon in the style of {}"]  # prompts that the vectors are learned with
-initial_word = "style"  # public word that every vector starts from and whose norm is the bound, one token
+templates = ["icon in the style of {}"]  # prompts that the vectors are learned with
+initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
+norm_factor = 3.0  # public norm R of every vector and of what is released, in norms of that word, above 0
 steps = 100  # of Adam for each vector of DPAgg-TI, at least 1
 learning_rate = 0.02  # of Adam for DPAgg-TI, above 0
 sgd_steps = 30  # of DP-SGD, at least 1
 sgd_learning_rate = 0.02  # of Adam for DP-SGD, above 0
 clip_norm = 0.001  # clip of each gradient of DP-SGD, above 0
 plain_steps = 100  # of the one embedding without privacy, at least 1
+plain_learning_rate = 0.02  # of Adam for it, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
 prompt = "icon of a tower in the style of {}"  # what the figure shows, with {} for the new word
 num_shown = 8  # pictures of each method in the figure, 2 to num_releases
@@ -46,16 +48,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import torch
 
 from privlib import figures, report
 from privlib.accounting.aggregation import guarantee
 from privlib.accounting.dpsgd import calibrated_dpsgd, guarantee_dpsgd
-from privlib.adaptation import release_grid
+from privlib.adaptation import release_grid, shared_words
 from privlib.aggregation import NoisyAggregate
-from privlib.baselines.dpsgd import train_shared
 from privlib.data.images import to_bytes
 from privlib.denoisers.text_to_image import generate, load_named_pipeline, pipeline_sha256
 from privlib.inversion.kept import invert_once
@@ -64,6 +64,7 @@ from privlib.inversion.optimize import Settings
 from privlib.inversion.own_images import load_private
 from privlib.metrics.bootstrap import paired_bootstrap
 from privlib.metrics.named import load_features
+from privlib.metrics.style import Style
 from privlib.metrics.trends import all_negative
 from privlib.numerics import choose_device
 from privlib.report.terminal import follow
@@ -78,7 +79,7 @@ settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=l
 learned = invert_once(
     model, private.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow("inversion")
 )
-norm = float(model.word_vector(initial_word).norm())
+norm = norm_factor * float(model.word_vector(initial_word).norm())
 seeds = list(range(seed, seed + len(scored_names)))
 
 # %% tags=["hide-input"]
@@ -87,26 +88,14 @@ centroid, aggregated = release_grid(
     learned.vectors, everyone, sample_sizes=[count], epsilons=[math.inf, epsilon], delta=delta, seeds=seeds
 )
 noisy_run = calibrated_dpsgd(1.0, sgd_steps, epsilon, delta)
-
-
-def shared(run, run_settings, clip, label):
-    """One embedding for all pictures, trained on all of them at every step."""
-    trained = train_shared(
-        model,
-        private.unit(),
-        run_settings,
-        sample_size=count,
-        clip_norm=clip,
-        mechanism=run,
-        rng=np.random.default_rng(run_settings.seed),
-        progress=follow(label),
-    )
-    return trained.result.scaled_to(norm).vector
-
-
 noisy_settings = replace(settings, steps=sgd_steps, learning_rate=sgd_learning_rate)
-trained = torch.stack([shared(noisy_run, replace(noisy_settings, seed=s), clip_norm, f"DP-SGD, run {s}") for s in seeds])
-plain = shared(None, replace(settings, steps=plain_steps), math.inf, "one embedding, no privacy")
+trained = shared_words(
+    model, private.unit(), noisy_settings, clip_norm=clip_norm, mechanism=noisy_run, norm=norm, seeds=seeds, progress=follow("DP-SGD")
+)
+plain_settings = replace(settings, steps=plain_steps, learning_rate=plain_learning_rate)
+plain = shared_words(
+    model, private.unit(), plain_settings, clip_norm=math.inf, mechanism=None, norm=norm, seeds=[seed], progress=follow("no privacy")
+)
 words = {
     "no adaptation": model.word_vector(initial_word).double().expand(len(seeds), -1),
     "one embedding, no privacy": plain.expand(len(seeds), -1),
@@ -136,12 +125,10 @@ plt.show()
 # The cosine between a picture and the mean of the private pictures, in the features of a network, over prompts that differ and releases that differ. {doc}`kid_analysis` has distances between distributions.
 
 # %% tags=["hide-input"]
-extractor = load_features(network, device=where)
-unit = lambda features: torch.nn.functional.normalize(features.double(), dim=1)
-style = unit(extractor(private.unit())).mean(0)
+style = Style.of(load_features(network, device=where), private.unit())
 prompts = [name_prompt.format(name) + " {}" for name in scored_names]
 scores = {
-    name: unit(extractor(generate(pipeline, model.encode_prompts(prompts, word.float()), seeds=seeds))) @ style
+    name: style.cosine(generate(pipeline, model.encode_prompts(prompts, word.float()), seeds=seeds))
     for name, word in words.items()
 }
 report.table(
@@ -154,7 +141,7 @@ report.table(
             ],
         }
     ),
-    f"{len(seeds)} releases with a prompt each, 95 % bootstrap intervals, features of {extractor.name}; n = {count}, delta = {delta:g}",
+    f"{len(seeds)} releases with a prompt each, 95 % bootstrap intervals, features of {style.extractor.name}; n = {count}, delta = {delta:g}",
     digits=3,
 )
 both = {"DPAgg-TI": guarantee(aggregated.mechanism, delta), "DP-SGD": guarantee_dpsgd(noisy_run, delta)}

@@ -17,8 +17,9 @@ pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers
 private_data = "icons/pictograms"  # private pictures, a name that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
 num_shown = 5  # private pictures that the drawing follows, 2 to 6
-templates = ["icon in the style of {}", "an icon in the style of {}"]  # prompts that the vectors are learned with
-initial_word = "style"  # public word that every vector starts from, one token
+templates = ["icon in the style of {}"]  # prompts that the vectors are learned with
+initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
+norm_factor = 3.0  # public norm R of every vector and of what is released, in norms of that word, above 0
 steps = 100  # of Adam for each vector, at least 1
 learning_rate = 0.02  # of Adam, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
@@ -58,7 +59,7 @@ settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=l
 learned = invert_once(
     model, private.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow("inversion")
 )
-norm = float(model.word_vector(initial_word).norm())
+norm = norm_factor * float(model.word_vector(initial_word).norm())
 everyone = NoisyAggregate(len(private), len(private), norm, 1.0, Sampling.ALL)
 released = release_aggregate(learned.vectors, calibrated(everyone, epsilon, delta), rng=np.random.default_rng(seed))
 word = released.scaled_to(norm).vector
@@ -132,7 +133,7 @@ report.privacy_statement(
 # %% [markdown]
 # 1. **Textual Inversion** {cite:p}`gal2023image` learns one vector for each private picture. The model is frozen and each picture has random numbers of its own, so that a vector depends on its own picture
 #    and on nothing else that is private. All are learned side by side, in one batch.
-# 2. **Bound.** Each vector is scaled to a public norm $R$: the norm of the word that all vectors start from. Adding or removing a picture then moves the sum by $R$ and no more.
+# 2. **Bound.** Each vector is scaled to a public norm $R$, here a multiple of the norm of the word that all vectors start from. Adding or removing a picture then moves the sum by $R$ and no more.
 # 3. **Subsampling**, left out of the drawing: $m$ of the $n$ vectors take part. {doc}`noise_budget` shows what that brings.
 # 4. **Noise.** Gaussian noise is added to the mean, calibrated to the target exactly. What crosses the dashed line is $(\varepsilon, \delta)$-private; all that follows is post-processing.
 # 5. **Use.** The released vector, brought back to norm $R$, takes the place of a word in any prompt, for any number of pictures.

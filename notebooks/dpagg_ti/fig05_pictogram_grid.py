@@ -16,26 +16,15 @@
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
 private_data = "icons/pictograms"  # private pictures, a name that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-templates = ["icon in the style of {}", "an icon in the style of {}"]  # prompts that the vectors are learned with
-initial_word = "style"  # public word that every vector starts from and whose norm is the bound, one token
+templates = ["icon in the style of {}"]  # prompts that the vectors are learned with
+initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
+norm_factor = 3.0  # public norm R of every vector and of what is released, in norms of that word, above 0
 steps = 100  # of Adam for each vector, at least 1
 learning_rate = 0.02  # of Adam, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
 prompt = "icon of a dragon in the style of {}"  # what the grid shows, with {} for the new word
-scored_prompts = [
-    "icon of a house in the style of {}",
-    "icon of a key in the style of {}",
-    "icon of a cat in the style of {}",
-    "icon of a tree in the style of {}",
-    "icon of a bell in the style of {}",
-    "icon of a hat in the style of {}",
-    "icon of a fish in the style of {}",
-    "icon of a star in the style of {}",
-    "icon of a car in the style of {}",
-    "icon of a heart in the style of {}",
-    "icon of a book in the style of {}",
-    "icon of a bird in the style of {}",
-]  # prompts that the scores are taken over, at least 10
+scored_names = ["house", "key", "cat", "tree", "bell", "hat", "fish", "star", "car", "heart", "book", "bird"]  # what the scores are taken over, at least 10
+name_prompt = "icon of a {} in the style of"  # prompt of each of them, before the new word
 sample_sizes = [4, 12, 24, 47]  # numbers m of pictures that take part, rising, 1 to the number of pictures
 epsilons = [5.0, 1.0, 0.5, 0.1]  # targets, falling, each above 0; beside them the grid shows no noise
 delta = 1e-3  # delta of the targets, between 0 and 1
@@ -65,6 +54,7 @@ from privlib.inversion.optimize import Settings
 from privlib.inversion.own_images import load_private
 from privlib.metrics.bootstrap import paired_bootstrap
 from privlib.metrics.named import load_features
+from privlib.metrics.style import Style
 from privlib.metrics.trends import falling
 from privlib.numerics import choose_device
 from privlib.report.terminal import follow
@@ -78,9 +68,9 @@ settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=l
 learned = invert_once(
     model, private.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow("inversion")
 )
-norm = float(model.word_vector(initial_word).norm())
+norm = norm_factor * float(model.word_vector(initial_word).norm())
 everyone = NoisyAggregate(len(private), len(private), norm, 1.0, Sampling.POISSON)
-seeds = list(range(seed, seed + len(scored_prompts)))
+seeds = list(range(seed, seed + len(scored_names)))
 cells = release_grid(
     learned.vectors, everyone, sample_sizes=sample_sizes, epsilons=[math.inf, *epsilons], delta=delta, seeds=seeds
 )
@@ -109,14 +99,12 @@ plt.show()
 # How near are the pictures to the private style? For each cell there are as many releases as prompts, and each picture is compared with the mean of the private pictures in the features of a network. The band is what the model draws with the public word in place of the new one: no adaptation at all.
 
 # %% tags=["hide-input"]
-extractor = load_features(network, device=where)
-unit = lambda features: torch.nn.functional.normalize(features.double(), dim=1)
-private_features = unit(extractor(private.unit()))
-style = private_features.mean(0)
-plain_word = model.word_vector(initial_word)[None].expand(len(seeds), -1)
-scores = {"public": unit(extractor(draw(scored_prompts, plain_word, seeds))) @ style}
+style = Style.of(load_features(network, device=where), private.unit())
+scored_prompts = [name_prompt.format(name) + " {}" for name in scored_names]
+plain_word = model.word_vector(initial_word).expand(len(seeds), -1)
+scores = {"public": style.cosine(draw(scored_prompts, plain_word, seeds))}
 for cell in cells:
-    scores[cell.mechanism.sample_size, cell.epsilon] = unit(extractor(draw(scored_prompts, cell.words, seeds))) @ style
+    scores[cell.mechanism.sample_size, cell.epsilon] = style.cosine(draw(scored_prompts, cell.words, seeds))
 mean = {key: paired_bootstrap(rows, lambda a: a, seed=seed) for key, rows in scores.items()}
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "Cosine with the private style against epsilon, falling to the right, one line for each number of pictograms that take part, with error bars; a band shows the public word without adaptation."}}
@@ -144,7 +132,7 @@ report.table(
         }
         for cell in cells
     ),
-    f"Every cell: {len(seeds)} releases with a prompt each, 95 % bootstrap intervals; features of {extractor.name}; the public word without adaptation has {mean['public']}",
+    f"Every cell: {len(seeds)} releases with a prompt each, 95 % bootstrap intervals; features of {style.extractor.name}; the public word without adaptation has {mean['public']}",
     digits=3,
 )
 stated = guarantee(next(c for c in cells if c.mechanism.sample_size == sample_sizes[0] and not math.isinf(c.epsilon)).mechanism, delta)

@@ -21,14 +21,16 @@
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
 private_data = "icons/pictograms"  # private pictures, a name that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-templates = ["icon in the style of {}", "an icon in the style of {}"]  # prompts that the vectors are learned with
-initial_word = "style"  # public word that every vector starts from and whose norm is the bound, one token
+templates = ["icon in the style of {}"]  # prompts that the vectors are learned with
+initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
+norm_factor = 3.0  # public norm R of every vector and of what is released, in norms of that word, above 0
 steps = 100  # of Adam for each vector of DPAgg-TI, at least 1
 learning_rate = 0.02  # of Adam for DPAgg-TI, above 0
 sgd_steps = 30  # of DP-SGD, at least 1
 sgd_learning_rate = 0.02  # of Adam for DP-SGD, above 0
 clip_norm = 0.001  # clip of each gradient of DP-SGD, above 0
 plain_steps = 100  # of the one embedding without privacy, at least 1
+plain_learning_rate = 0.02  # of Adam for it, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
 names = ["house", "key", "cat", "tree", "bell", "hat", "fish", "star", "car", "heart", "book", "bird"]  # what is drawn for each release, at least 4
 sample_sizes = [12, 24]  # numbers m of pictures that take part at the middle epsilon, beside all, each 1 to the number of pictures
@@ -49,16 +51,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import torch
 
 from privlib import figures, report
 from privlib.accounting.aggregation import guarantee
 from privlib.accounting.dpsgd import calibrated_dpsgd, guarantee_dpsgd
-from privlib.adaptation import release_grid
+from privlib.adaptation import release_grid, shared_words
 from privlib.aggregation import NoisyAggregate, Sampling
-from privlib.baselines.dpsgd import train_shared
 from privlib.denoisers.text_to_image import generate, load_named_pipeline, pipeline_sha256
 from privlib.inversion.kept import invert_once
 from privlib.inversion.model import FrozenModel
@@ -69,9 +69,11 @@ from privlib.metrics.kernel import kernel_distance
 from privlib.metrics.named import load_features
 from privlib.metrics.nearest import nearest, nearest_other
 from privlib.metrics.retrieval import embed_texts
+from privlib.metrics.style import unit_rows
 from privlib.metrics.trends import all_negative, falling
 from privlib.numerics import choose_device
 from privlib.report.terminal import follow
+from privlib.types import Trend
 
 figures.use_style()
 where = choose_device(device)
@@ -83,46 +85,48 @@ settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=l
 learned = invert_once(
     model, private.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow("inversion")
 )
-norm = float(model.word_vector(initial_word).norm())
+norm = norm_factor * float(model.word_vector(initial_word).norm())
 seeds = list(range(seed, seed + num_releases))
 everyone = NoisyAggregate(count, count, norm, 1.0, Sampling.POISSON)
 
 # %% tags=["hide-input"]
-def shared(run, run_settings, clip, label):
-    """One embedding for all pictures, trained on all of them at every step."""
-    trained = train_shared(
-        model,
-        private.unit(),
-        run_settings,
-        sample_size=count,
-        clip_norm=clip,
-        mechanism=run,
-        rng=np.random.default_rng(run_settings.seed),
-        progress=follow(label),
-    )
-    return trained.result.scaled_to(norm).vector
-
-
 grid = release_grid(learned.vectors, everyone, sample_sizes=[count], epsilons=[math.inf, *epsilons], delta=delta, seeds=seeds)
 smaller = release_grid(learned.vectors, everyone, sample_sizes=sample_sizes, epsilons=[middle], delta=delta, seeds=seeds)
 runs = {target: calibrated_dpsgd(1.0, sgd_steps, target, delta) for target in sgd_epsilons}
-noisy = replace(settings, steps=sgd_steps, learning_rate=sgd_learning_rate)
-plain = shared(None, replace(settings, steps=plain_steps), math.inf, "one embedding, no privacy")
+plain = shared_words(
+    model,
+    private.unit(),
+    replace(settings, steps=plain_steps, learning_rate=plain_learning_rate),
+    clip_norm=math.inf,
+    mechanism=None,
+    norm=norm,
+    seeds=[seed],
+    progress=follow("one embedding, no privacy"),
+)
+trained = {
+    target: shared_words(
+        model,
+        private.unit(),
+        replace(settings, steps=sgd_steps, learning_rate=sgd_learning_rate),
+        clip_norm=clip_norm,
+        mechanism=run,
+        norm=norm,
+        seeds=seeds,
+        progress=follow(f"DP-SGD, epsilon {target:g}"),
+    )
+    for target, run in runs.items()
+}
 PUBLIC, PLAIN = "no adaptation", "one embedding, no privacy"
 words = {PUBLIC: model.word_vector(initial_word).double().expand(num_releases, -1), PLAIN: plain.expand(num_releases, -1)}
 words |= {("DPAgg-TI", count, cell.epsilon): cell.words for cell in grid}
 words |= {("DPAgg-TI", cell.mechanism.sample_size, cell.epsilon): cell.words for cell in smaller}
-words |= {
-    ("DP-SGD", count, target): torch.stack([shared(run, replace(noisy, seed=s), clip_norm, f"DP-SGD, epsilon {target:g}, run {s}") for s in seeds])
-    for target, run in runs.items()
-}
+words |= {("DP-SGD", count, target): found for target, found in trained.items()}
 
 # %% tags=["hide-input"]
 extractor, reader = load_features(network, device=where), load_features(text_network, device=where)
 prompts = [f"icon of a {name} in the style of {{}}" for name in names]
 texts = embed_texts(reader, [f"icon of a {name}" for name in names]).double().cpu()
 reference, pixels = extractor(private.unit()).double(), private.unit().flatten(1)
-unit = lambda features: torch.nn.functional.normalize(features.double(), dim=1)
 measured = []
 for key, released in words.items():
     for seed_of_release, word in zip(seeds, released, strict=True):
@@ -132,7 +136,7 @@ for key, released in words.items():
             {
                 "method": key,
                 "distance": kernel_distance(extractor(images).double(), reference).value,
-                "text": float((unit(reader(images)).cpu() * texts).sum(1).mean()),
+                "text": float((unit_rows(reader(images)) * texts).sum(1).mean()),
                 "copy": float(nearest(images.flatten(1), pixels).distance.min()) / pixels.shape[1] ** 0.5,
             }
         )
@@ -209,17 +213,24 @@ for run in runs.values():
     )
 
 # %% tags=["hide-input"]
-def change(first, second, confidence=0.95):
-    """Distance of ``second`` less that of ``first``, release by release."""
-    rows = torch.stack([column(first, "distance"), column(second, "distance")], 1)
-    return paired_bootstrap(rows, lambda a, b: b - a, confidence=confidence, seed=seed)
+def compared(keys, statistic, confidence=0.95):
+    """A statistic of the distances of several methods, release by release."""
+    rows = torch.stack([column(key, "distance") for key in keys], 1)
+    return paired_bootstrap(rows, statistic, confidence=confidence, seed=seed)
 
 
 def along(keys):
     """Whether the distance falls along ``keys``."""
     pairs = [(keys[0], keys[-1]), *zip(keys, keys[1:], strict=False)]
-    changes = [change(a, b, 1 - 0.05 / len(pairs)) for a, b in pairs]
+    changes = [compared(pair, lambda a, b: b - a, 1 - 0.05 / len(pairs)) for pair in pairs]
     return falling(changes[1:], changes[0])
+
+
+def apart(first, second):
+    """Whether the interval of ``first`` lies below that of ``second``."""
+    if mean[first].lower > mean[second].upper:
+        return Trend.FAILS
+    return Trend.HOLDS if mean[first].upper < mean[second].lower else Trend.UNRESOLVED
 
 
 rising = [("DPAgg-TI", count, target) for target in reversed(epsilons)]
@@ -229,8 +240,8 @@ report.claims(
     {
         "kid_a.epsilon.helps": along(rising),
         "kid_a.everyone.best": along(fewer),
-        "kid_a.dpagg.beats_dpsgd": all_negative([change(("DP-SGD", count, middle), ("DPAgg-TI", count, middle))]),
-        "kid_a.dpagg.near_plain": all_negative([change(PUBLIC, ("DPAgg-TI", count, epsilons[0]))]),
+        "kid_a.dpagg.beats_dpsgd": apart(("DPAgg-TI", count, middle), ("DP-SGD", count, middle)),
+        "kid_a.dpagg.near_plain": all_negative([compared((("DPAgg-TI", count, epsilons[0]), PUBLIC, PLAIN), lambda a, b, c: a - (b + c) / 2)]),
     },
     tier=tier,
 )

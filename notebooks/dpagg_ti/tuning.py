@@ -16,11 +16,11 @@
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
 public_data = "icons/rehearsal"  # public pictures that play the private set, a name that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-templates = ["icon in the style of {}", "an icon in the style of {}"]  # prompts that the vectors are learned with
-initial_word = "style"  # public word that every vector starts from and whose norm is the bound, one token
-grid = [[30, 0.003], [30, 0.01], [30, 0.03]]  # of DPAgg-TI, each steps and learning rate of Adam
-sgd_grid = [[10, 0.003, 1.0], [10, 0.01, 1.0], [10, 0.03, 1.0]]  # of DP-SGD, each steps, learning rate of Adam, and clip in units of the median gradient
-plain_grid = [[30, 0.003], [30, 0.01], [30, 0.03]]  # of one embedding without privacy, each steps and learning rate of Adam
+templates = ["icon in the style of {}"]  # prompts that the vectors are learned with
+initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
+grid = [[40, 0.01, 1.0], [40, 0.01, 3.0], [40, 0.02, 3.0]]  # of DPAgg-TI, each steps, learning rate of Adam, and R in norms of the initial word
+sgd_grid = [[10, 0.02, 3.0, 1.0], [10, 0.05, 3.0, 1.0], [10, 0.05, 3.0, 0.3]]  # of DP-SGD, each steps, learning rate, R as above, and clip in units of the median gradient
+plain_grid = [[40, 0.01, 3.0], [40, 0.02, 3.0]]  # of one embedding without privacy, as for DPAgg-TI
 batch_size = 48  # pictures that are optimized side by side, at least 1
 names = ["house", "key", "cat", "tree", "bell", "hat", "fish", "star", "car", "heart", "book", "bird"]  # what is drawn for the score, at least 10
 epsilon = 1.0  # target of the methods with privacy, above 0
@@ -37,16 +37,15 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import torch
 
 from privlib import figures, report
 from privlib.accounting.aggregation import guarantee
 from privlib.accounting.dpsgd import calibrated_dpsgd
-from privlib.adaptation import release_grid
+from privlib.adaptation import release_grid, shared_words
 from privlib.aggregation import NoisyAggregate
-from privlib.baselines.dpsgd import start_gradient_norms, train_shared
+from privlib.baselines.dpsgd import start_gradient_norms
 from privlib.denoisers.text_to_image import generate, load_named_pipeline, pipeline_sha256
 from privlib.inversion.kept import invert_once
 from privlib.inversion.model import FrozenModel
@@ -54,6 +53,7 @@ from privlib.inversion.optimize import Settings
 from privlib.inversion.own_images import load_private
 from privlib.metrics.bootstrap import paired_bootstrap
 from privlib.metrics.named import load_features
+from privlib.metrics.style import Style
 from privlib.numerics import choose_device
 from privlib.report.terminal import follow
 
@@ -64,27 +64,24 @@ model = FrozenModel.from_pipeline(pipeline)
 images = load_private(public_data, folder=data_folder, side=model.image_side)
 count = len(images)
 base = Settings(tuple(templates), initial_word, batch_size=batch_size, seed=seed)
-norm = float(model.word_vector(initial_word).norm())
+word_norm = float(model.word_vector(initial_word).norm())
 seeds = list(range(seed, seed + num_releases))
-extractor = load_features(network, device=where)
-unit = lambda features: torch.nn.functional.normalize(features.double(), dim=1)
-style = unit(extractor(images.unit())).mean(0)
+style = Style.of(load_features(network, device=where), images.unit())
 prompts = [f"icon of a {name} in the style of {{}}" for name in names]
 
 
 def score(words):
     """Cosine with the style, for each prompt the mean over releases."""
     rows = [
-        unit(extractor(generate(pipeline, model.encode_prompts(prompts, word.float().expand(len(prompts), -1)), seeds=range(len(prompts))))) @ style
+        style.cosine(generate(pipeline, model.encode_prompts(prompts, word.float().expand(len(prompts), -1)), seeds=range(len(prompts))))
         for word in words
     ]
     return paired_bootstrap(torch.stack(rows).mean(0), lambda a: a, seed=seed)
 
 
 # %% tags=["hide-input"]
-everyone = NoisyAggregate(count, count, norm, 1.0)
 aggregated = []
-for number, rate in grid:
+for number, rate, factor in grid:
     learned = invert_once(
         model,
         images.unit(),
@@ -92,39 +89,41 @@ for number, rate in grid:
         folder=Path(run_folder) if run_folder else None,
         progress=follow(f"DPAgg-TI, {number} steps at {rate:g}"),
     )
+    everyone = NoisyAggregate(count, count, factor * word_norm, 1.0)
     plain, noisy = release_grid(learned.vectors, everyone, sample_sizes=[count], epsilons=[math.inf, epsilon], delta=delta, seeds=seeds)
     aggregated.append(
-        {"steps": number, "learning rate": rate, "with noise": score(noisy.words), "without noise": score(plain.words[:1])}
+        {"steps": number, "learning rate": rate, "R": factor, "with noise": score(noisy.words), "without noise": score(plain.words[:1])}
     )
 
 # %% tags=["hide-input"]
 median = float(start_gradient_norms(model, images.unit(), base).median())
-
-
-def shared(run, settings, clip, label):
-    """One embedding for all pictures, trained on all of them at every step."""
-    trained = train_shared(
+trained, alone = [], []
+for number, rate, factor, clip in sgd_grid:
+    run = calibrated_dpsgd(1.0, number, epsilon, delta)
+    settings = replace(base, steps=number, learning_rate=rate)
+    words = shared_words(
         model,
         images.unit(),
         settings,
-        sample_size=count,
-        clip_norm=clip,
+        clip_norm=clip * median,
         mechanism=run,
-        rng=np.random.default_rng(settings.seed),
-        progress=follow(label),
+        norm=factor * word_norm,
+        seeds=seeds,
+        progress=follow(f"DP-SGD, {number} steps at {rate:g}"),
     )
-    return trained.result.scaled_to(norm).vector
-
-
-trained, alone = [], []
-for number, rate, factor in sgd_grid:
-    run = calibrated_dpsgd(1.0, number, epsilon, delta)
-    settings = replace(base, steps=number, learning_rate=rate)
-    words = [shared(run, replace(settings, seed=s), factor * median, f"DP-SGD, {number} steps at {rate:g}") for s in seeds]
-    trained.append({"steps": number, "learning rate": rate, "clip": factor * median, "with noise": score(words)})
-for number, rate in plain_grid:
-    word = shared(None, replace(base, steps=number, learning_rate=rate), math.inf, f"no privacy, {number} steps at {rate:g}")
-    alone.append({"steps": number, "learning rate": rate, "without noise": score([word])})
+    trained.append({"steps": number, "learning rate": rate, "R": factor, "clip": clip * median, "with noise": score(words)})
+for number, rate, factor in plain_grid:
+    words = shared_words(
+        model,
+        images.unit(),
+        replace(base, steps=number, learning_rate=rate),
+        clip_norm=math.inf,
+        mechanism=None,
+        norm=factor * word_norm,
+        seeds=[seed],
+        progress=follow(f"no privacy, {number} steps at {rate:g}"),
+    )
+    alone.append({"steps": number, "learning rate": rate, "R": factor, "without noise": score(words)})
 untouched = score([model.word_vector(initial_word)])
 
 # %% [markdown]
@@ -143,7 +142,7 @@ def shown(rows):
     )
 
 
-level = f"without adaptation {untouched}; {num_releases} releases, {len(prompts)} prompts, 95 % bootstrap intervals over prompts, features of {extractor.name}"
+level = f"without adaptation {untouched}; {num_releases} releases, {len(prompts)} prompts, 95 % bootstrap intervals over prompts, features of {style.extractor.name}"
 report.table(shown(aggregated), f"DPAgg-TI at epsilon = {epsilon:g}, delta = {delta:g}, all {count} pictures; {level}", digits=3)
 report.table(shown(trained), f"DP-SGD at epsilon = {epsilon:g}, delta = {delta:g}, all {count} pictures at every step; {level}", digits=3)
 report.table(shown(alone), f"One embedding without privacy; {level}", digits=3)

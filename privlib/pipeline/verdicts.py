@@ -47,6 +47,7 @@ class Point:
         verdict: what ``believe`` was written for.
         believe: what a reader may take away, in MyST.
         pages: notebooks that show the evidence.
+        paper: key of the paper in the bibliography; only its claims are meant, since two papers have a Figure 1.
         uses_data: False where a trend follows from the mechanism alone, so that it is as good as a number.
     """
 
@@ -57,6 +58,7 @@ class Point:
     verdict: Verdict
     believe: str
     pages: tuple[str, ...]
+    paper: str
     uses_data: bool = True
 
 
@@ -69,7 +71,7 @@ def load_points(path: Path) -> dict[str, list[Point]]:
     sections = yaml.safe_load(path.read_text(encoding="utf-8"))
     points = {}
     for section in sections:
-        points[section["title"]] = [_point(path, entry) for entry in section["points"]]
+        points[section["title"]] = [_point(path, {"paper": section["paper"], **entry}) for entry in section["points"]]
     return points
 
 
@@ -91,7 +93,11 @@ def findings_of(point: Point, findings: Mapping[str, Finding]) -> list[Finding]:
     Raises:
         LedgerError: a pattern without a claim.
     """
-    of_kind = {name: finding for name, finding in findings.items() if finding.claim.kind == point.kind}
+    of_kind = {
+        name: finding
+        for name, finding in findings.items()
+        if finding.claim.kind == point.kind and finding.claim.paper == point.paper
+    }
     for pattern in point.claims:
         if not any(fnmatchcase(name, pattern) for name in of_kind):
             raise LedgerError(f"no {point.kind} claim matches {pattern!r} in {point.says[:60]!r}")

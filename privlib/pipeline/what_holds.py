@@ -1,9 +1,9 @@
-"""Write the page that says, point by point, what a paper claims and what a reader may believe of it.
+"""Write the page that says, point by point, what the papers claim and what a reader may believe of it.
 
     python -m privlib.pipeline.what_holds [PAGE.md] --results FILE...
 
 Without PAGE it only checks: exit status 1 where a point of ``book/what_holds.yml`` was written for another verdict than
-the statuses support. A claim of the paper that belongs to no point or to two is an error either way.
+the statuses support. A claim of a paper that belongs to no point or to two is an error either way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from privlib.report.markup import Cell, html_table
 from privlib.report.status import Status
 
 POINTS = Path("book") / "what_holds.yml"
-PAPER = "cheng2026privacy"
 REAL = "cifar10"
 
 _TONES = {
@@ -113,8 +112,8 @@ def outdated(sections: Mapping[str, Sequence[Judged]]) -> list[str]:
     ]
 
 
-def page(sections: Mapping[str, Sequence[Judged]]) -> str:
-    """The page in MyST."""
+def page(sections: Mapping[str, Sequence[Judged]], notebooks: Mapping[str, str]) -> str:
+    """The page in MyST; ``notebooks`` has the place of each notebook below the root, without its suffix."""
     counts = Counter(each.verdict for judged in sections.values() for each in judged)
     rows = [
         [Cell(str(verdict), html=_badge(verdict)), Cell(str(counts[verdict]), numeric=True), Cell(_MEANINGS[verdict])]
@@ -124,15 +123,15 @@ def page(sections: Mapping[str, Sequence[Judged]]) -> str:
     overview = html_table("Points by verdict", ("Verdict", "Points", "Meaning"), rows)
     parts = [
         "# What holds",
-        "What the first paper {cite:p}`cheng2026privacy` says, point by point, and what a reader may believe of it "
-        "after this book. The verdicts are derived by the build from the statuses of the claims "
-        "({doc}`reading_claims`): those of the live run and those of the bundles of real CIFAR-10. `make check` fails "
-        "where a text below was written for another verdict.",
+        "What the two papers {cite:p}`cheng2026privacy,peetathawatchai2024dpagg` say, point by point, and what a "
+        "reader may believe of it after this book. The verdicts are derived by the build from the statuses of the "
+        "claims ({doc}`reading_claims`): those of the live run and those of the bundles of real CIFAR-10. `make check` "
+        "fails where a text below was written for another verdict.",
         f'<div class="pv-output">{overview}</div>',
     ]
     for title, judged in sections.items():
         parts.append(f"## {title}")
-        parts += [_card(each) for each in judged]
+        parts += [_card(each, notebooks) for each in judged]
     return "\n\n".join([*parts, ""])
 
 
@@ -140,9 +139,9 @@ def _badge(verdict: Verdict) -> str:
     return f'<span class="pv-status pv-{_TONES[verdict]}">{escape(verdict)}</span>'
 
 
-def _card(each: Judged) -> str:
+def _card(each: Judged, notebooks: Mapping[str, str]) -> str:
     point, evidence = each.point, each.evidence[0].upper() + each.evidence[1:]
-    pages = ", ".join(f"{{doc}}`../notebooks/denoisers/{name}`" for name in point.pages)
+    pages = ", ".join(f"{{doc}}`../{notebooks[name]}`" for name in point.pages)
     evidence = f'<span class="pv-evidence">{escape(f"{point.where}. {evidence}.")}</span>'
     warning = f"*This text was written for another verdict: {point.verdict}.*"
     return "\n".join(
@@ -165,8 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     root = repository_root()
     by_asset = load_findings(options.results)
-    every = [finding for each in by_asset.values() for finding in each if finding.claim.paper == PAPER]
-    findings = {finding.claim.id: finding for finding in every}
+    findings = {finding.claim.id: finding for each in by_asset.values() for finding in each}
     try:
         sections = judge(load_points(root / POINTS), findings, real_statuses(list(by_asset), root))
     except LedgerError as error:
@@ -176,7 +174,8 @@ def main(arguments: list[str] | None = None) -> int:
         lines = outdated(sections)
         sys.stderr.writelines(f"error: {line}\n" for line in lines)
         return 1 if lines else 0
-    replace_text(options.page, page(sections))
+    paths = [path.relative_to(root).with_suffix("") for path in root.glob("notebooks/*/*.ipynb")]
+    replace_text(options.page, page(sections, {path.name: path.as_posix() for path in paths}))
     return 0
 
 

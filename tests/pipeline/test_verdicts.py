@@ -15,11 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def point(kind="trend", verdict=Verdict.BUNDLED, claims=("a.*",), uses_data=True):
-    return Point("It holds", "Table 1", claims, kind, verdict, "Believe it.", ("tab01",), uses_data)
+    return Point("It holds", "Table 1", claims, kind, verdict, "Believe it.", ("tab01",), "p", uses_data)
 
 
-def finding(name, kind="trend", status=Status.TREND_HOLDS):
-    return Finding(Claim(name, "tab01", what_holds.PAPER, "Table 1", "1", kind, "why"), None, status)
+def finding(name, kind="trend", status=Status.TREND_HOLDS, paper="p"):
+    return Finding(Claim(name, "tab01", paper, "Table 1", "1", kind, "why"), None, status)
 
 
 HOLDS, FAILS, OPEN = Status.TREND_HOLDS, Status.EXPLAINED, Status.UNRESOLVED
@@ -76,6 +76,11 @@ def test_only_claims_of_the_kind_count_and_a_pattern_must_find_one():
         findings_of(point("exact"), findings)
 
 
+def test_a_pattern_means_the_claims_of_its_own_paper():
+    findings = {each.claim.id: each for each in (finding("a.b"), finding("a.c", paper="other"))}
+    assert [each.claim.id for each in findings_of(point(), findings)] == ["a.b"]
+
+
 def test_a_claim_in_no_point_or_in_two_is_refused():
     findings = {each.claim.id: each for each in (finding("a.b"), finding("c.d"))}
     with pytest.raises(LedgerError, match=r"claim c\.d is in 0 points"):
@@ -90,7 +95,8 @@ def test_a_text_for_another_verdict_is_marked_and_reported():
     judged = what_holds.judge({"s": [point()]}, findings, {"a.b": FAILS})
     (line,) = what_holds.outdated(judged)
     assert "its text is for trend reproduced on bundled data, the statuses say contradicted" in line
-    page = what_holds.page(judged)
+    page = what_holds.page(judged, {"tab01": "notebooks/one/tab01"})
+    assert "{doc}`../notebooks/one/tab01`" in page
     assert "This text was written for another verdict" in page and "real CIFAR-10: 1 differs, explained" in page
 
 
@@ -107,11 +113,11 @@ def test_real_statuses_come_from_the_bundles(tmp_path, monkeypatch):
 
 
 def test_the_points_of_the_book_cover_the_ledger():
-    ledger = [claim for claims in load_ledger(ROOT).values() for claim in claims if claim.paper == what_holds.PAPER]
-    findings = {claim.id: Finding(claim, None, Status.NOT_RUN) for claim in ledger}
+    ledger = load_ledger(ROOT).values()
+    findings = {claim.id: Finding(claim, None, Status.NOT_RUN) for claims in ledger for claim in claims}
     sections = load_points(ROOT / what_holds.POINTS)
     judged = what_holds.judge(sections, findings, {})
-    pages = {path.stem for path in ROOT.glob("notebooks/denoisers/*.ipynb")}
+    pages = {path.stem for path in ROOT.glob("notebooks/*/*.ipynb")}
     for each in (each for every in judged.values() for each in every):
         assert set(each.point.pages) <= pages
 
@@ -126,7 +132,7 @@ def test_a_point_that_is_not_one_is_named(tmp_path, entry, message):
     key, _, value = entry.partition(": ")
     text = "".join(f"      {name}: {text}\n" for name, text in (lines | {key: value}).items())
     path = tmp_path / "points.yml"
-    path.write_text(f"- title: s\n  points:\n    -{text[5:]}", encoding="utf-8")
+    path.write_text(f"- title: s\n  paper: p\n  points:\n    -{text[5:]}", encoding="utf-8")
     with pytest.raises(LedgerError, match=message) as raised:
         load_points(path)
     assert "It holds" in str(raised.value)

@@ -1,7 +1,7 @@
 """``make train-text-to-image``: train the bundled text-to-image model, or go on where it stopped.
 
 Three parts, one after the other: the vocabulary (seconds), the autoencoder (about 20 minutes of one core), text encoder
-and U-Net (about two and a half hours). Checkpoints and logs lie under ``_build/training/text_to_image*``; Ctrl-C, a
+and U-Net (about an hour and a half). Checkpoints and logs lie under ``_build/training/text_to_image*``; Ctrl-C, a
 crash or the end of a machine loses at most five minutes. The finished pipeline replaces the one in
 ``privlib/assets/text_to_image``. ``--preview`` trains nothing and ships nothing: it draws with the last checkpoint.
 """

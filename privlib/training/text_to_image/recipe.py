@@ -66,7 +66,7 @@ RECIPE = TextToImageRecipe(
         save_every=4_000,
     ),
     diffusion=Stage(
-        total_images=1_200_000,
+        total_images=900_000,
         batch_size=64,
         learning_rate=8e-4,
         warmup_images=20_000,
