@@ -1,6 +1,6 @@
 """One private set under many guarantees, for study: releases of a grid of settings, and runs of DP-SGD beside them.
 
-Everything here releases the same pictures many times, whose losses add up; each guarantee is that of one release.
+Everything here releases the same pictures many times; a guarantee is that of one release alone.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def release_grid(
     delta: float,
     seeds: Sequence[int],
 ) -> list[Cell]:
-    """Releases at every sample size and epsilon, for study: they are of the same pictures, so their losses add up.
+    """Releases at every sample size and epsilon, for study, of which at most one may be published.
 
     Releases of one seed and sample size share who takes part and the direction of the noise, so that along a row of the
-    grid only its length changes.
+    grid only its length changes. Two of them together give the mean away.
 
     Args:
         vectors: of the private pictures, shape (n, dimension).

@@ -23,6 +23,7 @@ _ASSUMPTIONS = (
     "one release; another one, also with another seed, composes with it",
     "each picture's part depends on that picture, public settings and fresh secret randomness only",
     "settings and norms were chosen without looking at the private pictures",
+    "how many pictures there are is public; one that is removed contributes nothing",
     "noise in floating point stands for real-valued Gaussian noise",
 )
 

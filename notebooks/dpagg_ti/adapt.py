@@ -15,41 +15,49 @@
 # papermill notebooks/dpagg_ti/adapt.ipynb out.ipynb -p images ~/pictures -p epsilon 1 -p m 16
 # ```
 #
-# It learns one vector for each picture, publishes one noisy mean of them, and writes three files to the folder `out`: an embedding that any Stable Diffusion pipeline of diffusers loads with `load_textual_inversion`, the
+# It learns one vector for each picture, publishes one noisy mean of them, and writes to the folder `out` an embedding that any Stable Diffusion pipeline of diffusers loads with `load_textual_inversion`, the
 # certificate of its $(\varepsilon, \delta)$, and a contact sheet. The embedding fits the text encoder that it was learned with and no other.
 #
-# **What is private.** The pictures, and all that is learned on the way: it lies in `private_folder`, from which an interrupted run goes on, and which you should delete afterwards. What is in `out` may be given away, *once*: another
-# run over the same pictures is a second release, and their losses add up. Nothing that you choose by looking at the pictures, such as $m$ or the number of steps, is covered.
+# **What is protected** is each picture, or each group of `group_size` pictures: whoever sees `out` can hardly tell whether it took part or contributed nothing. How many pictures there are, $n$, is taken as public, and so is every
+# parameter: nothing that you choose by looking at the pictures is covered.
+#
+# **What may be given away** is the folder `out` of a run with noise, *once*: another run over the same pictures is a second release, and their losses add up. This notebook after its run, also where it failed, names your folders and files and stays with you. So
+# does all that is learned on the way: it lies in `private_folder`, from which an interrupted run goes on, and which you should delete afterwards.
 
 # %% tags=["parameters"]
-images = ""  # folder that holds the private pictures and no folders; empty for a demonstration on bundled pictograms
+images = ""  # folder that holds the private pictures and no folders; empty for a demonstration on the bundled pictograms
 epsilon = 5.0  # guarantee, above 0; float("inf") for no noise, no privacy and no certificate
-delta = 1e-3  # chance that the guarantee may fail, between 0 and 1, and well below one in the number of pictures
+delta = 1e-3  # slack of the guarantee, above 0 and below one in the number of pictures
 m = 0  # pictures that take part, expected or exactly, 1 to their number; 0 for all of them
 fixed_size = False  # True draws exactly m pictures (neighbours then replace a picture), False each with chance m / n
 group_size = 1  # pictures of one person, who is protected as a whole; at least 1
 placeholder = "<style>"  # the new word, a token that the model does not have yet
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
-templates = ["icon in the style of {}"]  # prompts that the vectors are learned with
+templates = ["icon in the style of {}", "icon of a symbol in the style of {}", "icon of a person in the style of {}", "icon of a tool in the style of {}", "icon of a building in the style of {}"]  # prompts that the vectors are learned with
 initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
-norm_factor = 3.0  # public norm R of every vector and of what is released, in norms of that word, above 0
-steps = 100  # of Adam for each vector, at least 1
-learning_rate = 0.02  # of Adam, above 0
+norm_factor = 4.0  # public norm R of every vector and of what is released, in norms of that word, above 0
+steps = 80  # of Adam for each vector, at least 1
+learning_rate = 0.05  # of Adam, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1; bounded by memory
 prompts = ["icon of a dragon in the style of {}", "icon of a house in the style of {}", "icon of a key in the style of {}"]  # of the contact sheet
 num_images = 6  # pictures of each prompt on the contact sheet, at least 1
 out = "_build/adapt"  # folder that the embedding, the certificate and the contact sheet are written to
 private_folder = "_build/adapt_private"  # folder that keeps the private vectors for a run that is interrupted
-seed = 0  # of learning and of the contact sheet, a whole number from 0; of the noise in the demonstration only
+seed = 0  # of learning and of the contact sheet, a whole number from 0; the noise has none
 device = "auto"  # where everything runs, such as cpu or cuda; auto takes a GPU if there is one
 tier = "embedded"  # scale of the run, set by the profile
 
 # %% tags=["hide-input"]
+from privlib.report.given import refuse_unknown
+
+refuse_unknown("adapt", globals())  # a misspelt name would leave a default in its place, and certify that
+
 import math
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from privlib import figures, report
 from privlib.accounting.aggregation import calibrated, guarantee
@@ -73,6 +81,8 @@ model = FrozenModel.from_pipeline(pipeline)
 private = validate_folder(images, sample_size=max(m, 1), side=model.image_side) if images else load_private("icons/pictograms", folder="", side=model.image_side)
 count = len(private)
 taking = m or count
+if not 0.0 < delta < 1.0 / count:
+    raise ValueError(f"delta must lie between 0 and one in the number of pictures, 1 / {count}, got {delta}: it would allow to publish a picture")
 sampling = Sampling.FIXED_SIZE if fixed_size else Sampling.ALL if taking == count else Sampling.POISSON
 adjacency = Adjacency.REPLACE_ONE if fixed_size else Adjacency.ADD_OR_REMOVE_ONE
 norm = norm_factor * float(model.word_vector(initial_word).norm())
@@ -84,9 +94,7 @@ settings = Settings(
     tuple(templates), initial_word, placeholder=placeholder, steps=steps, learning_rate=learning_rate, batch_size=batch_size, seed=seed
 )
 learned = invert_once(model, private.unit(), settings, folder=Path(private_folder), progress=follow("inversion"))
-# The demonstration shows pictures that are public anyway, and a page that changes at every build helps nobody.
-rng = np.random.default_rng() if images else np.random.default_rng(seed)
-result = release_aggregate(learned.vectors, mechanism, rng=rng).scaled_to(norm)
+result = release_aggregate(learned.vectors, mechanism, rng=np.random.default_rng()).scaled_to(norm)
 folder = Path(out)
 if math.isinf(epsilon):
     export_unprotected(result, folder, placeholder=placeholder)
@@ -113,7 +121,9 @@ words = {
     Sampling.POISSON: f"Poisson, each of {count} vectors with chance {taking}/{count}",
     Sampling.FIXED_SIZE: f"exactly {taking} of {count} vectors, without replacement",
 }[sampling]
-if not math.isinf(epsilon):
+if math.isinf(epsilon):
+    report.table(pd.DataFrame({"protection": ["none: no noise was added, and there is no certificate"]}), "This embedding is not private")
+else:
     stated = guarantee(mechanism, delta)
     report.privacy_statement(
         epsilon=stated.epsilon,
@@ -121,7 +131,7 @@ if not math.isinf(epsilon):
         adjacency=adjacency,
         sampling=f"{words} in one noisy mean, each scaled to norm R, noise multiplier {mechanism.noise_multiplier:.4g}, groups of {group_size}",
         count=1,
-        accountant=f"exact profile ({stated.accountant})",
+        accountant=stated.accountant,
         kind="certified interval",
     )
 

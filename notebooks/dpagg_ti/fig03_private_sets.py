@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Figure 3: the private sets
 #
-# The paper adapts to 158 pictures of one artist, who agreed to it, and to the 47 pictograms of the Paris 2024 Olympic Games. Neither set may be passed on, so this book has two sets of its own, of the same sizes, both under free licences ({doc}`../../book/data`):
+# The paper adapts to 158 pictures of one artist and to the 47 pictograms of the Paris 2024 Olympic Games. The former are not public and the latter are not free, so this book has two sets of its own, of the same sizes, both under free licences ({doc}`../../book/data`):
 #
-# * **pictograms**: 47 glyphs of sports and games in gold on navy. Their drawings are by one house; no other glyph of that house, and nothing in these two colours, is among the public icons.
+# * **pictograms**: 47 glyphs of sports and games in gold on navy. Their drawings are by one house; no other glyph of that house is among the public icons, and of their pairs of colours yellow on dark blue comes nearest.
 # * **artwork**: 158 emoji of one house, shaded as if modelled in clay. No other picture of that hand is public here.
 #
 # Private is what an adapted model may not give away: how these very pictures look. *What* they show is no secret, and public icons show many of the same things, drawn otherwise.

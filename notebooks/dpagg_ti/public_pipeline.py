@@ -12,13 +12,13 @@
 # The paper adapts Stable Diffusion {cite:p}`rombach2022high`, which cannot be had offline and not be run on two cores. The book brings a small model of the same build, trained by a recipe in the repository (`make train-text-to-image`): a CLIP text encoder, an autoencoder,
 # and a U-Net that attends to the text, in the files and classes of a `StableDiffusionPipeline` of `diffusers`. What works on it works on the large one, by the same calls.
 #
-# It draws icons of 32 by 32 pixels: of four sets of coloured pictures and of two sets of glyphs in fourteen colours ({doc}`../../book/data`). Before anything private is built on it, this page asks whether it does what a prompt says.
+# It draws icons of 32 by 32 pixels: of several sets of coloured pictures, and of sets of glyphs in an ink and on a ground that the prompt names ({doc}`../../book/data`). Before anything private is built on it, this page asks whether it does what a prompt says.
 
 # %% tags=["parameters"]
 words = ["cat", "house", "key", "fish", "tree", "heart", "car", "crown"]  # things that the grid shows, at least 1
 styles = ["noto", "firefox", "emojione", "game", "carbon, white on blue", "game, black on yellow", "carbon, red on cream"]  # styles that the grid shows, at least 1
 guidances = [1.0, 4.0]  # scales of classifier-free guidance to compare, each at least 1; 1 is none
-num_prompts = 100  # prompts of each question that are drawn for the table, 20 to 100
+num_prompts = 60  # prompts of each question that are drawn for the table, 20 to 100
 num_steps = 25  # of the sampler, at least 1
 seed = 0  # of the noise of the grid, a whole number from 0
 device = "auto"  # where the networks run, such as cpu or cuda; auto takes a GPU if there is one
@@ -100,7 +100,7 @@ for guidance in guidances:
         for name, shares in accuracy.items()
     ]
 report.table(
-    pd.DataFrame(rows).fillna("\u2013"), "How often the nearest true picture is the one of the prompt; by chance 5 % among 20 and 1 % among 100"
+    pd.DataFrame(rows).fillna("\u2013"), "How often the nearest true picture is the one of the prompt; by chance one in as many"
 )
 report.table(
     pd.DataFrame(

@@ -76,7 +76,8 @@ def test_a_folder_becomes_an_embedding_with_its_certificate(parameters, tmp_path
     [
         ({"m": 6}, "must lie in 1..5, the pictures in"),
         ({"epsilon": -1.0}, "epsilon"),
-        ({"delta": 0.5, "m": 1}, "delta must be below 0.2"),
+        ({"delta": 0.2, "m": 1}, r"delta must lie between 0 and one in the number of pictures, 1 / 5, got 0\.2"),
+        ({"image": "elsewhere"}, "unknown parameter image"),
         ({"pipeline_name": "nowhere/at_all"}, "neither a folder here nor a repository"),
     ],
 )
