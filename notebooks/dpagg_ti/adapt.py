@@ -33,13 +33,14 @@ fixed_size = False  # True draws exactly m pictures (neighbours then replace a p
 group_size = 1  # pictures of one person, who is protected as a whole; at least 1
 placeholder = "<style>"  # the new word, a token that the model does not have yet
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
-templates = ["icon in the style of {}", "icon of a symbol in the style of {}", "icon of a person in the style of {}", "icon of a tool in the style of {}", "icon of a building in the style of {}"]  # prompts that the vectors are learned with
+templates = ["{} icon of a symbol", "{} icon of a person", "{} icon of a tool", "{} icon of a building"]  # prompts that the vectors are learned with
 initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
 norm_factor = 4.0  # public norm R of every vector and of what is released, in norms of that word, above 0
-steps = 80  # of Adam for each vector, at least 1
+steps = 120  # of Adam for each vector, at least 1
 learning_rate = 0.05  # of Adam, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1; bounded by memory
-prompts = ["icon of a dragon in the style of {}", "icon of a house in the style of {}", "icon of a key in the style of {}"]  # of the contact sheet
+noisiest = 0.2  # share of the noise levels that are learned from, the noisiest, above 0 and at most 1
+prompts = ["{} icon of a dragon", "{} icon of a house", "{} icon of a key"]  # of the contact sheet
 num_images = 6  # pictures of each prompt on the contact sheet, at least 1
 out = "_build/adapt"  # folder that the embedding, the certificate and the contact sheet are written to
 private_folder = "_build/adapt_private"  # folder that keeps the private vectors for a run that is interrupted
@@ -91,7 +92,7 @@ mechanism = calibrated(wanted, epsilon, delta)  # before anything is learned, so
 
 # %% tags=["hide-input"]
 settings = Settings(
-    tuple(templates), initial_word, placeholder=placeholder, steps=steps, learning_rate=learning_rate, batch_size=batch_size, seed=seed
+    tuple(templates), initial_word, placeholder=placeholder, steps=steps, learning_rate=learning_rate, batch_size=batch_size, noisiest=noisiest, seed=seed
 )
 learned = invert_once(model, private.unit(), settings, folder=Path(private_folder), progress=follow("inversion"))
 result = release_aggregate(learned.vectors, mechanism, rng=np.random.default_rng()).scaled_to(norm)

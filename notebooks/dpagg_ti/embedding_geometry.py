@@ -16,12 +16,13 @@
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
 private_sets = ["icons/pictograms", "icons/artwork"]  # sets of private pictures, names that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-templates = ["icon in the style of {}", "icon of a symbol in the style of {}", "icon of a person in the style of {}", "icon of a tool in the style of {}", "icon of a building in the style of {}"]  # prompts that the vectors are learned with
+templates = ["{} icon of a symbol", "{} icon of a person", "{} icon of a tool", "{} icon of a building"]  # prompts that the vectors are learned with
 initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
 norm_factor = 4.0  # public norm R of every vector and of what is released, in norms of that word, above 0
-steps = 80  # of Adam for each vector, at least 1
+steps = 120  # of Adam for each vector, at least 1
 learning_rate = 0.05  # of Adam, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
+noisiest = 0.2  # share of the noise levels that are learned from, the noisiest, above 0 and at most 1
 epsilons = [0.1, 0.5, 1.0, 5.0]  # targets, each above 0
 delta = 1e-3  # delta of the targets, between 0 and 1
 run_folder = ""  # folder that keeps learned vectors, so that several notebooks learn them once; empty to keep none
@@ -51,7 +52,7 @@ from privlib.report.terminal import follow
 figures.use_style()
 model = FrozenModel.from_pipeline(load_named_pipeline(pipeline_name).to(choose_device(device)))
 sets = {name: load_private(name, folder=data_folder, side=model.image_side) for name in private_sets}
-settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, seed=seed)
+settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, noisiest=noisiest, seed=seed)
 start = model.word_vector(initial_word).double().cpu()
 norm = norm_factor * float(start.norm())
 learned = {

@@ -18,22 +18,23 @@
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
 private_data = "icons/pictograms"  # private pictures, a name that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-templates = ["icon in the style of {}", "icon of a symbol in the style of {}", "icon of a person in the style of {}", "icon of a tool in the style of {}", "icon of a building in the style of {}"]  # prompts that the vectors are learned with
+templates = ["{} icon of a symbol", "{} icon of a person", "{} icon of a tool", "{} icon of a building"]  # prompts that the vectors are learned with
 initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
 norm_factor = 4.0  # public norm R of every vector and of what is released, in norms of that word, above 0
 sgd_norm_factor = 4.0  # the same for what DP-SGD releases
-steps = 80  # of Adam for each vector of DPAgg-TI, at least 1
+steps = 120  # of Adam for each vector of DPAgg-TI, at least 1
 learning_rate = 0.05  # of Adam for DPAgg-TI, above 0
 sgd_steps = 10  # of DP-SGD, at least 1
 sgd_learning_rate = 0.2  # of Adam for DP-SGD, above 0
 clip_norm = 0.012  # clip of each gradient of DP-SGD, above 0
-plain_steps = 80  # of the one embedding without privacy, at least 1
+plain_steps = 120  # of the one embedding without privacy, at least 1
 plain_learning_rate = 0.05  # of Adam for it, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
-prompt = "icon of a tower in the style of {}"  # what the figure shows, with {} for the new word
+noisiest = 0.2  # share of the noise levels that are learned from, the noisiest, above 0 and at most 1
+prompt = "{} icon of a tower"  # what the figure shows, with {} for the new word
 num_shown = 8  # pictures of each method in the figure, 2 to the number of scored_names
 scored_names = ["house", "key", "cat", "tree", "bell", "hat", "fish", "star", "car", "heart"]  # what the scores are taken over, at least 3
-name_prompt = "icon of a {} in the style of"  # prompt of each of them, before the new word
+name_prompt = "{} icon of a NAME"  # prompt of each of them, with {} for the new word
 epsilon = 1.0  # target of both methods, above 0
 delta = 1e-3  # delta of the target, between 0 and 1
 network = "icon_text"  # whose features scores are taken in: icon_text, efficientnet; clip, dinov2, inception (these need weights)
@@ -75,7 +76,7 @@ pipeline = load_named_pipeline(pipeline_name).to(where)
 model = FrozenModel.from_pipeline(pipeline)
 private = load_private(private_data, folder=data_folder, side=model.image_side)
 count = len(private)
-settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, seed=seed)
+settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, noisiest=noisiest, seed=seed)
 learned = invert_once(
     model, private.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow("inversion")
 )
@@ -127,7 +128,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 style = Style.of(load_features(network, device=where), private.unit())
-prompts = [name_prompt.format(name) + " {}" for name in scored_names]
+prompts = [name_prompt.replace("NAME", name) for name in scored_names]
 scores = PairedScores(
     {
         name: style.cosine(generate(pipeline, model.encode_prompts(prompts, word.float()), seeds=seeds))

@@ -17,15 +17,17 @@ pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers
 private_data = "icons/pictograms"  # private pictures, a name that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
 num_shown = 5  # private pictures that the drawing follows, 2 to 6
-templates = ["icon in the style of {}", "icon of a symbol in the style of {}", "icon of a person in the style of {}", "icon of a tool in the style of {}", "icon of a building in the style of {}"]  # prompts that the vectors are learned with
+templates = ["{} icon of a symbol", "{} icon of a person", "{} icon of a tool", "{} icon of a building"]  # prompts that the vectors are learned with
 initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
 norm_factor = 4.0  # public norm R of every vector and of what is released, in norms of that word, above 0
-steps = 80  # of Adam for each vector, at least 1
+steps = 120  # of Adam for each vector, at least 1
 learning_rate = 0.05  # of Adam, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
+noisiest = 0.2  # share of the noise levels that are learned from, the noisiest, above 0 and at most 1
 epsilon = 5.0  # target, above 0
 delta = 1e-3  # between 0 and 1
 names = ["dragon", "house", "key"]  # things that are drawn in the style at the end
+name_prompt = "{} icon of a NAME"  # prompt of each of them, with {} for the new word
 run_folder = ""  # folder that keeps learned vectors, so that several notebooks learn them once; empty to keep none
 seed = 0  # of everything random, a whole number from 0
 device = "auto"  # where everything runs, such as cpu or cuda; auto takes a GPU if there is one
@@ -55,7 +57,7 @@ figures.use_style()
 pipeline = load_named_pipeline(pipeline_name).to(choose_device(device))
 model = FrozenModel.from_pipeline(pipeline)
 private = load_private(private_data, folder=data_folder, side=model.image_side)
-settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, seed=seed)
+settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, noisiest=noisiest, seed=seed)
 learned = invert_once(
     model, private.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow("inversion")
 )
@@ -64,7 +66,7 @@ everyone = NoisyAggregate(len(private), len(private), norm, 1.0, Sampling.ALL)
 vectors = bounded(learned.vectors, Bound.SPHERE, norm)
 released = release_aggregate(learned.vectors, calibrated(everyone, epsilon, delta), rng=np.random.default_rng(seed))
 word = released.scaled_to(norm).vector
-prompts = [f"icon of a {name} in the style of {{}}" for name in names]
+prompts = [name_prompt.replace("NAME", name) for name in names]
 drawn = generate(pipeline, model.encode_prompts(prompts, word.expand(len(names), -1).float()), seeds=range(seed, seed + len(names)))
 
 # %% tags=["hide-input"] mystnb={"image": {"alt": "A diagram from left to right. A column of private pictures, each with an arrow to a strip of its own: the vector that Textual Inversion learned for it with the frozen model. All strips meet in a circle with a sum sign, into which an arrow labelled Gaussian noise leads from below, a strip of noise. Out of it comes one strip, the released vector, past a dashed vertical line; left of it stands private, right of it published. It becomes a word in prompts, whose pictures stand at the right."}}
@@ -106,7 +108,7 @@ strip(axes, word, 5.8, 2.6)
 axes.axvline(5.3, 0.1, 0.95, color="#c44e00", linestyle="--", linewidth=1.4)
 for image, name, y in zip(drawn, names, np.linspace(3.7, 1.5, len(names)), strict=True):
     axes.annotate("", (8.05, y), (7.4, 2.6), **arrow)
-    axes.text(8.1, y, f"icon of a {name}\nin the style of S*", va="center", fontsize=9)
+    axes.text(8.1, y, name_prompt.replace("NAME", name).format("S*"), va="center", fontsize=9)
     picture(axes, image, (10.35, y), 0.62)
 axes.text(0.5, 4.45, "private pictures", ha="center")
 axes.text(2.35, 4.45, "a vector for each,\nnorm R", ha="center", va="center")

@@ -16,15 +16,16 @@
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
 private_data = "icons/artwork"  # private pictures, a name that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-templates = ["icon in the style of {}", "icon of a symbol in the style of {}", "icon of a person in the style of {}", "icon of a tool in the style of {}", "icon of a building in the style of {}"]  # prompts that the vectors are learned with
+templates = ["{} icon of a symbol", "{} icon of a person", "{} icon of a tool", "{} icon of a building"]  # prompts that the vectors are learned with
 initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
 norm_factor = 4.0  # public norm R of every vector and of what is released, in norms of that word, above 0
-steps = 80  # of Adam for each vector, at least 1
+steps = 120  # of Adam for each vector, at least 1
 learning_rate = 0.05  # of Adam, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
-prompts = ["icon of a woman in the style of {}", "icon of a house in the style of {}", "icon of a cat in the style of {}", "icon of a tree in the style of {}"]  # what each cell of the grid shows, at least 1, with {} for the new word
+noisiest = 0.2  # share of the noise levels that are learned from, the noisiest, above 0 and at most 1
+prompts = ["{} icon of a woman", "{} icon of a house", "{} icon of a cat", "{} icon of a tree"]  # what each cell of the grid shows, at least 1, with {} for the new word
 scored_names = ["house", "key", "cat", "tree", "bell", "hat", "fish", "star", "car", "heart", "book", "bird"]  # what the scores are taken over, at least 3
-name_prompt = "icon of a {} in the style of"  # prompt of each of them, before the new word
+name_prompt = "{} icon of a NAME"  # prompt of each of them, with {} for the new word
 sample_sizes = [16, 40, 79, 158]  # numbers m of pictures that take part, rising, 1 to the number of pictures
 epsilons = [5.0, 1.0, 0.5, 0.1]  # targets, falling, each above 0; beside them the grid shows no noise
 delta = 1e-3  # delta of the targets, between 0 and 1
@@ -64,7 +65,7 @@ where = choose_device(device)
 pipeline = load_named_pipeline(pipeline_name).to(where)
 model = FrozenModel.from_pipeline(pipeline)
 private = load_private(private_data, folder=data_folder, side=model.image_side)
-settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, seed=seed)
+settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, noisiest=noisiest, seed=seed)
 learned = invert_once(
     model, private.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow("inversion")
 )
@@ -108,7 +109,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 style = Style.of(load_features(network, device=where), private.unit())
-scored_prompts = [name_prompt.format(name) + " {}" for name in scored_names]
+scored_prompts = [name_prompt.replace("NAME", name) for name in scored_names]
 plain_word = model.word_vector(initial_word).expand(len(seeds), -1)
 scores = PairedScores(
     {"public": style.cosine(draw(scored_prompts, plain_word, seeds))}

@@ -22,19 +22,21 @@
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
 private_data = "icons/pictograms"  # private pictures, a name that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-templates = ["icon in the style of {}", "icon of a symbol in the style of {}", "icon of a person in the style of {}", "icon of a tool in the style of {}", "icon of a building in the style of {}"]  # prompts that the vectors are learned with
+templates = ["{} icon of a symbol", "{} icon of a person", "{} icon of a tool", "{} icon of a building"]  # prompts that the vectors are learned with
 initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
 norm_factor = 4.0  # public norm R of every vector and of what is released, in norms of that word, above 0
 sgd_norm_factor = 4.0  # the same for what DP-SGD releases
-steps = 80  # of Adam for each vector of DPAgg-TI, at least 1
+steps = 120  # of Adam for each vector of DPAgg-TI, at least 1
 learning_rate = 0.05  # of Adam for DPAgg-TI, above 0
 sgd_steps = 10  # of DP-SGD, at least 1
 sgd_learning_rate = 0.2  # of Adam for DP-SGD, above 0
 clip_norm = 0.012  # clip of each gradient of DP-SGD, above 0
-plain_steps = 80  # of the one embedding without privacy, at least 1
+plain_steps = 120  # of the one embedding without privacy, at least 1
 plain_learning_rate = 0.05  # of Adam for it, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
+noisiest = 0.2  # share of the noise levels that are learned from, the noisiest, above 0 and at most 1
 names = ["house", "key", "cat", "tree", "fish", "star"]  # what is drawn for each release, at least 4
+name_prompt = "{} icon of a NAME"  # prompt of each of them, with {} for the new word
 sample_sizes = [12, 24]  # numbers m of pictures that take part at the middle epsilon, beside all, each 1 to the number of pictures
 epsilons = [5.0, 1.0, 0.1]  # targets of DPAgg-TI with all pictures, falling, each above 0
 sgd_epsilons = [1.0]  # targets of DP-SGD, the middle one of epsilons among them
@@ -85,7 +87,7 @@ pipeline = load_named_pipeline(pipeline_name).to(where)
 model = FrozenModel.from_pipeline(pipeline)
 private = load_private(private_data, folder=data_folder, side=model.image_side)
 count = len(private)
-settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, seed=seed)
+settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, noisiest=noisiest, seed=seed)
 learned = invert_once(
     model, private.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow("inversion")
 )
@@ -129,7 +131,7 @@ words |= {("DP-SGD", count, target): found for target, found in trained.items()}
 
 # %% tags=["hide-input"]
 extractor, reader = load_features(network, device=where), load_features(text_network, device=where)
-prompts = [f"icon of a {name} in the style of {{}}" for name in names]
+prompts = [name_prompt.replace("NAME", name) for name in names]
 texts = embed_texts(reader, [f"icon of a {name}" for name in names]).double().cpu()
 reference, pixels = extractor(private.unit()).double(), private.unit().flatten(1)
 measured = []

@@ -16,13 +16,15 @@
 pipeline_name = "bundled"  # text-to-image model: bundled, a folder in diffusers' layout, or a hub name
 public_data = "icons/rehearsal"  # public pictures that play the private set, a name that privlib.data.load accepts; folder for those in data_folder
 data_folder = ""  # where data that is not bundled lies; empty for the environment variable PRIVLIB_DATA
-templates = ["icon in the style of {}", "icon of a symbol in the style of {}", "icon of a person in the style of {}", "icon of a tool in the style of {}", "icon of a building in the style of {}"]  # prompts that the vectors are learned with
+templates = ["{} icon of a symbol", "{} icon of a person", "{} icon of a tool", "{} icon of a building"]  # prompts that the vectors are learned with
 initial_word = "style"  # public word that every vector starts from, one token of the vocabulary
-grid = [[80, 0.05, 1.0], [80, 0.05, 4.0], [40, 0.05, 4.0]]  # of DPAgg-TI, each steps, learning rate of Adam, and R in norms of the initial word
+grid = [[120, 0.05, 1.0], [120, 0.05, 4.0], [60, 0.05, 4.0]]  # of DPAgg-TI, each steps, learning rate of Adam, and R in norms of the initial word
 sgd_grid = [[10, 0.2, 4.0, 1.0], [10, 0.05, 4.0, 1.0], [10, 0.2, 4.0, 0.3]]  # of DP-SGD, each steps, learning rate, R as above, and clip in units of the median gradient
-plain_grid = [[80, 0.05, 4.0]]  # of one embedding without privacy, as for DPAgg-TI
+plain_grid = [[120, 0.05, 4.0]]  # of one embedding without privacy, as for DPAgg-TI
 batch_size = 48  # pictures that are optimized side by side, at least 1
+noisiest = 0.2  # share of the noise levels that are learned from, the noisiest, above 0 and at most 1
 names = ["house", "key", "cat", "tree", "bell", "hat", "fish", "star", "car", "heart", "book", "bird"]  # what is drawn for the score, at least 3
+name_prompt = "{} icon of a NAME"  # prompt of each of them, with {} for the new word
 epsilon = 1.0  # target of the methods with privacy, above 0
 delta = 1e-3  # delta of the target, between 0 and 1
 num_releases = 2  # releases of each setting, at least 1
@@ -63,11 +65,11 @@ pipeline = load_named_pipeline(pipeline_name).to(where)
 model = FrozenModel.from_pipeline(pipeline)
 images = load_private(public_data, folder=data_folder, side=model.image_side)
 count = len(images)
-base = Settings(tuple(templates), initial_word, batch_size=batch_size, seed=seed)
+base = Settings(tuple(templates), initial_word, batch_size=batch_size, noisiest=noisiest, seed=seed)
 word_norm = float(model.word_vector(initial_word).norm())
 seeds = list(range(seed, seed + num_releases))
 style = Style.of(load_features(network, device=where), images.unit())
-prompts = [f"icon of a {name} in the style of {{}}" for name in names]
+prompts = [name_prompt.replace("NAME", name) for name in names]
 
 
 def score(words):

@@ -39,14 +39,24 @@ class Draw:
     noise: torch.Tensor = field(repr=False)
 
 
-def draw(keys: list[str], step: int, *, seed: int, num_templates: int, num_times: int, shape: tuple[int, ...]) -> Draw:
+def draw(
+    keys: list[str],
+    step: int,
+    *,
+    seed: int,
+    num_templates: int,
+    num_times: int,
+    shape: tuple[int, ...],
+    first_time: int = 0,
+) -> Draw:
     """Template, time and noise of every picture at one step, on the CPU.
 
     Args:
         keys: of the pictures, see ``picture_keys``.
         step: number of the step, from 0.
         seed: of the run, in 0..2^64 - 1.
-        num_templates, num_times: both are drawn uniformly.
+        num_templates: templates are drawn uniformly.
+        num_times, first_time: times are drawn uniformly from ``first_time`` to ``num_times - 1``, the noisiest.
         shape: of one latent.
     """
     if check_count(seed, "seed", minimum=0) >= 2**64:
@@ -57,6 +67,6 @@ def draw(keys: list[str], step: int, *, seed: int, num_templates: int, num_times
         counter = np.array([0, step, *words], dtype=np.uint64)
         generator = np.random.Generator(np.random.Philox(key=np.array([seed, 0], dtype=np.uint64), counter=counter))
         templates.append(generator.integers(num_templates))
-        times.append(generator.integers(num_times))
+        times.append(generator.integers(first_time, num_times))
         generator.standard_normal(out=row)
     return Draw(torch.tensor(templates), torch.tensor(times), torch.from_numpy(noise))

@@ -36,6 +36,8 @@ class Settings:
         steps: of Adam, at least 1.
         learning_rate: of Adam, positive.
         batch_size: pictures that are optimized side by side, at least 1; bounded by memory.
+        noisiest: share of the time steps that are drawn, the noisiest ones, above 0 and at most 1. Where there is much
+            noise the network decides on colours and layout, which make a style, and the loss tells most of them.
         seed: of templates, times and noise, in 0..2^64 - 1.
     """
 
@@ -45,6 +47,7 @@ class Settings:
     steps: int = 200
     learning_rate: float = 0.005
     batch_size: int = 16
+    noisiest: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -52,6 +55,8 @@ class Settings:
         for name, minimum in (("steps", 1), ("batch_size", 1), ("seed", 0)):
             object.__setattr__(self, name, check_count(getattr(self, name), name, minimum))
         object.__setattr__(self, "learning_rate", check_positive("learning_rate", self.learning_rate))
+        if not 0.0 < self.noisiest <= 1.0:
+            raise ValueError(f"noisiest must lie above 0 and up to 1, got {self.noisiest}")
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,7 @@ def batch_gradients(
         seed=settings.seed,
         num_templates=len(prompts),
         num_times=model.num_times,
+        first_time=min(model.num_times - 1, round((1.0 - settings.noisiest) * model.num_times)),
         shape=tuple(latents.shape[1:]),
     )
     gradients, losses = row_gradients(model, prompts, latents[chosen], drawn, vectors[filled])

@@ -195,3 +195,17 @@ def test_bad_settings_are_refused(model):
             invert(model, tiny.images(1), replace(SETTINGS, **change))
     with pytest.raises(ValueError, match="images must have shape"):
         invert(model, torch.zeros(1, 3, 8, 8), SETTINGS)
+
+
+def test_only_the_noisiest_times_are_drawn_where_that_is_asked_for() -> None:
+    keys = picture_keys(tiny.images(2)) * 500
+    steps = [
+        draw(keys[:2], step, seed=1, num_templates=1, num_times=50, shape=(1,), first_time=40) for step in range(400)
+    ]
+    times = torch.cat([each.times for each in steps])
+    assert times.min() == 40 and times.max() == 49
+    # Ten times, 800 draws: each 80 times, four deviations either way.
+    assert all(46 <= int(count) <= 114 for count in times.bincount()[40:])
+    for wrong in (0.0, 1.5):
+        with pytest.raises(ValueError, match="noisiest must lie above 0 and up to 1"):
+            Settings(tiny.TEMPLATES, tiny.WORD, noisiest=wrong)
