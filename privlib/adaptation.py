@@ -5,8 +5,10 @@ Everything here releases the same pictures many times; a guarantee is that of on
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,9 +17,11 @@ from privlib.accounting.noise_table import noise_table
 from privlib.aggregation import NoisyAggregate
 from privlib.baselines.dpsgd import train_shared
 from privlib.inversion.aggregate import release_aggregate
+from privlib.inversion.kept import kept_vector
 from privlib.inversion.model import FrozenModel
-from privlib.inversion.optimize import Settings
+from privlib.inversion.optimize import Settings, key_of
 from privlib.mechanisms import SubsampledGaussian
+from privlib.source import code_checksum
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ def shared_words(
     mechanism: SubsampledGaussian | None,
     norm: float,
     seeds: Sequence[int],
+    folder: Path | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> torch.Tensor:
     """One embedding for all pictures, learned from all of them at every step, once for each seed.
@@ -95,6 +100,8 @@ def shared_words(
         mechanism: of a run, with sampling probability 1; None for one without privacy.
         norm: that each result is brought to, as the released means are.
         seeds: of the draws and of the noise, one for each run.
+        folder: keeps the result of each run, named by all that it depends on; None keeps nothing. With known seeds
+            these are no releases, and as private as the pictures.
         progress: called with steps done and steps in all, counted over all runs.
 
     Returns:
@@ -107,15 +114,25 @@ def shared_words(
         raise ValueError(f"mechanism must have sampling probability 1, got {mechanism.sampling_probability}")
     words = []
     for number, seed in enumerate(seeds):
-        run = train_shared(
-            model,
-            images,
-            replace(settings, seed=seed),
-            sample_size=len(images),
-            clip_norm=clip_norm,
-            mechanism=mechanism,
-            rng=np.random.default_rng(seed),
-            progress=lambda done, total, before=number: progress(before * total + done, len(seeds) * total),
-        )
-        words.append(run.result.scaled_to(norm).vector)
+        chosen = replace(settings, seed=seed)
+
+        def run(chosen: Settings = chosen, before: int = number) -> torch.Tensor:
+            return train_shared(
+                model,
+                images,
+                chosen,
+                sample_size=len(images),
+                clip_norm=clip_norm,
+                mechanism=mechanism,
+                rng=np.random.default_rng(chosen.seed),
+                progress=lambda done, total: progress(before * total + done, len(seeds) * total),
+            ).result.vector
+
+        if folder is None:
+            vector = run()
+        else:
+            code = code_checksum("baselines", "adaptation.py")
+            key = json.dumps([key_of(model, images, chosen), clip_norm, repr(mechanism), code])
+            vector = kept_vector(folder, key, run)
+        words.append(norm * vector / vector.norm())
     return torch.stack(words)

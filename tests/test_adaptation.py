@@ -65,6 +65,13 @@ def test_shared_words_are_runs_of_their_own(tmp_path) -> None:
         rng=np.random.default_rng(8),
     ).result.vector
     assert torch.allclose(words[1], 2.0 * alone / alone.norm()) and not torch.allclose(words[0], words[1])
+    arguments = {"clip_norm": 0.1, "mechanism": run, "norm": 2.0, "folder": tmp_path / "kept"}
+    assert torch.equal(shared_words(model, images, settings, seeds=[7, 8], **arguments), words)
+    seen.clear()
+    again = shared_words(model, images, settings, seeds=[8], progress=lambda *now: seen.append(now), **arguments)
+    assert torch.equal(again, words[1:]) and not seen  # read, not run
+    other = shared_words(model, images, settings, seeds=[8], **arguments | {"clip_norm": 0.2})
+    assert not torch.allclose(other, again)
     with pytest.raises(ValueError, match="sampling probability 1, got 0.5"):
         shared_words(
             model, images, settings, clip_norm=0.1, mechanism=SubsampledGaussian(1.0, 0.5, 2), norm=2.0, seeds=[0]

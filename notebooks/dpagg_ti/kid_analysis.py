@@ -28,9 +28,9 @@ norm_factor = 4.0  # public norm R of every vector and of what is released, in n
 sgd_norm_factor = 4.0  # the same for what DP-SGD releases
 steps = 120  # of Adam for each vector of DPAgg-TI, at least 1
 learning_rate = 0.05  # of Adam for DPAgg-TI, above 0
-sgd_steps = 10  # of DP-SGD, at least 1
-sgd_learning_rate = 0.2  # of Adam for DP-SGD, above 0
-clip_norm = 0.012  # clip of each gradient of DP-SGD, above 0
+sgd_steps = 60  # of DP-SGD, at least 1
+sgd_learning_rate = 0.05  # of Adam for DP-SGD, above 0
+clip_norm = 0.18  # clip of each gradient of DP-SGD, above 0
 plain_steps = 120  # of the one embedding without privacy, at least 1
 plain_learning_rate = 0.05  # of Adam for it, above 0
 batch_size = 48  # pictures that are optimized side by side, at least 1
@@ -83,13 +83,14 @@ middle = epsilons[len(epsilons) // 2]
 if sorted(epsilons, reverse=True) != epsilons or middle not in sgd_epsilons:
     raise ValueError(f"epsilons must fall and sgd_epsilons hold the middle one, got {epsilons} and {sgd_epsilons}")
 where = choose_device(device)
+kept = Path(run_folder) if run_folder else None
 pipeline = load_named_pipeline(pipeline_name).to(where)
 model = FrozenModel.from_pipeline(pipeline)
 private = load_private(private_data, folder=data_folder, side=model.image_side)
 count = len(private)
 settings = Settings(tuple(templates), initial_word, steps=steps, learning_rate=learning_rate, batch_size=batch_size, noisiest=noisiest, seed=seed)
 learned = invert_once(
-    model, private.unit(), settings, folder=Path(run_folder) if run_folder else None, progress=follow("inversion")
+    model, private.unit(), settings, folder=kept, progress=follow("inversion")
 )
 word_norm = float(model.word_vector(initial_word).norm())
 norm, sgd_norm = norm_factor * word_norm, sgd_norm_factor * word_norm
@@ -108,6 +109,7 @@ plain = shared_words(
     mechanism=None,
     norm=norm,
     seeds=[seed],
+    folder=kept,
     progress=follow("one embedding, no privacy"),
 )
 trained = {
@@ -119,6 +121,7 @@ trained = {
         mechanism=run,
         norm=sgd_norm,
         seeds=seeds,
+        folder=kept,
         progress=follow(f"DP-SGD, epsilon {target:g}"),
     )
     for target, run in runs.items()

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from privlib.data.locate import ASSETS, DataError, check_sums, write_sums
 from privlib.denoisers.hub import model_folder, sha256_of
-from privlib.denoisers.pipelines import COMPONENTS, load_pipeline
+from privlib.denoisers.pipelines import COMPONENTS, load_pipeline, without_bars
 from privlib.denoisers.shipped import to_half
 from privlib.files import replaced_folder
 
@@ -44,7 +44,8 @@ def load_text_to_image(*, folder: Path = FOLDER) -> StableDiffusionPipeline:
     if not folder.is_dir():
         raise DataError(f"{folder} is missing; make the text-to-image model with: make train-text-to-image")
     check_sums(folder)
-    pipeline = load_pipeline(folder).to(torch.float32)
+    with without_bars():
+        pipeline = load_pipeline(folder).to(torch.float32)
     for part in (pipeline.vae, pipeline.text_encoder, pipeline.unet):
         part.eval().requires_grad_(False)
     return pipeline

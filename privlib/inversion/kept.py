@@ -7,12 +7,14 @@ those of something else, and two processes that ask for the same ones at a time:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from filelock import FileLock
 
+from privlib.inversion.checkpoints import Checkpoint, read_checkpoint, write_checkpoint
 from privlib.inversion.model import FrozenModel
 from privlib.inversion.optimize import Inverted, Settings, invert, key_of
 
@@ -36,8 +38,34 @@ def invert_once(
     """
     if folder is None:
         return invert(model, images, settings, progress=progress)
-    name = hashlib.sha256(key_of(model, images, settings).encode()).hexdigest()[:16]
-    place = folder / name
+    with _place(folder, key_of(model, images, settings)) as place:
+        return invert(model, images, settings, folder=place, progress=progress)
+
+
+def kept_vector(folder: Path, key: str, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+    """What ``make`` returns, from the file that an earlier call with the same ``key`` has left, or made and left now.
+
+    Args:
+        folder: as for ``invert_once``.
+        key: text that says all that the vector depends on.
+        make: called at most once.
+
+    Raises:
+        ValueError: a damaged file.
+    """
+    with _place(folder, key) as place:
+        path = place / "vector.safetensors"
+        kept = read_checkpoint(path, key=key)
+        if kept is None:
+            kept = Checkpoint({"vector": make()}, {})
+            write_checkpoint(kept, path, key=key)
+        return kept.tensors["vector"]
+
+
+@contextmanager
+def _place(folder: Path, key: str) -> Iterator[Path]:
+    """The folder of ``key``, which no other process uses meanwhile."""
+    place = folder / hashlib.sha256(key.encode()).hexdigest()[:16]
     place.mkdir(parents=True, exist_ok=True)
     with FileLock(place / ".lock"):
-        return invert(model, images, settings, folder=place, progress=progress)
+        yield place
