@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from privlib.denoisers.pipelines import without_bars
 from privlib.denoisers.text_to_image import generate, retrieval_accuracy
 from privlib.training.text_to_image.captions import PLAIN, Captioned, Views, caption, draw_views, render
 
@@ -60,7 +61,10 @@ def measure(
     accuracy, images = {}, {}
     for name, question in asked.items():
         count = len(question.prompts)
-        images[name] = generate(pipeline, question.prompts, seeds=range(count), guidance=guidance, num_steps=num_steps)
+        with without_bars():  # a prompt that is too long is cut, as it was in training
+            images[name] = generate(
+                pipeline, question.prompts, seeds=range(count), guidance=guidance, num_steps=num_steps
+            )
         accuracy[name] = {
             str(among): retrieval_accuracy(images[name], question.references, among=among)
             for among in (min(size, count) for size in AMONG)
