@@ -26,7 +26,7 @@
 
 # %% tags=["parameters"]
 images = ""  # folder that holds the private pictures and no folders; empty for a demonstration on the bundled pictograms
-epsilon = 5.0  # guarantee, above 0; float("inf") for no noise, no privacy and no certificate
+epsilon = 5.0  # guarantee, above 0; inf for no noise, no privacy and no certificate
 delta = 1e-3  # slack of the guarantee, above 0 and below one in the number of pictures
 m = 0  # pictures that take part, expected or exactly, 1 to their number; 0 for all of them
 fixed_size = False  # True draws exactly m pictures (neighbours then replace a picture), False each with chance m / n
@@ -117,24 +117,10 @@ sheet.savefig(folder / "contact_sheet.png", dpi=200)
 plt.show()
 
 # %% tags=["hide-input"]
-words = {
-    Sampling.ALL: f"none, all {count} vectors",
-    Sampling.POISSON: f"Poisson, each of {count} vectors with chance {taking}/{count}",
-    Sampling.FIXED_SIZE: f"exactly {taking} of {count} vectors, without replacement",
-}[sampling]
 if math.isinf(epsilon):
     report.table(pd.DataFrame({"protection": ["none: no noise was added, and there is no certificate"]}), "This embedding is not private")
 else:
-    stated = guarantee(mechanism, delta)
-    report.privacy_statement(
-        epsilon=stated.epsilon,
-        delta=delta,
-        adjacency=adjacency,
-        sampling=f"{words} in one noisy mean, each scaled to norm R, noise multiplier {mechanism.noise_multiplier:.4g}, groups of {group_size}",
-        count=1,
-        accountant=stated.accountant,
-        kind="certified interval",
-    )
+    report.privacy_statement(**guarantee(mechanism, delta).statement())
 
 # %% tags=["hide-input"]
 report.claims("adapt", {}, tier=tier)

@@ -46,6 +46,7 @@ from privlib.inversion.kept import invert_once
 from privlib.inversion.model import FrozenModel
 from privlib.inversion.optimize import Settings
 from privlib.inversion.own_images import load_private
+from privlib.metrics.style import unit_rows
 from privlib.numerics import choose_device
 from privlib.report.terminal import follow
 
@@ -92,7 +93,7 @@ for (name, found), colour in zip(learned.items(), figures.PALETTE, strict=False)
     left.hist(found.norms.numpy(), edges, density=True, histtype="step", linewidth=1.8, color=colour, label=name)
     apart = np.triu_indices(len(found.vectors), 1)
     for rows, style in ((found.vectors.double(), "-"), (found.vectors.double() - start, ":")):
-        unit = rows / rows.norm(dim=1, keepdim=True)
+        unit = unit_rows(rows)
         right.hist((unit @ unit.T).numpy()[apart], np.linspace(-0.5, 1.0, 60), density=True, histtype="step", linestyle=style, linewidth=1.8, color=colour, label=name + (", moves" if style == ":" else ""))
 left.axvline(norm, color="#5c5c5c", linestyle=":", linewidth=1.2)
 left.set(xlabel="norm", ylabel="density", title="lengths")
@@ -121,7 +122,7 @@ for name, found in learned.items():
         )
 report.table(
     pd.DataFrame(rows),
-    f"Centroids and, for each epsilon, the length of the noise over that of the centroid: m = n, delta = {delta:g}, one release, add or remove one picture, noise calibrated by privlib.accounting.aggregation",
+    f"Centroids and, for each epsilon, the length of the noise over that of the centroid: m = n, delta = {delta:g}, one release, add or remove one picture, epsilon a certified upper bound of privlib.accounting.aggregation",
     digits=3,
 )
 

@@ -122,16 +122,7 @@ axes.axis("off")
 plt.show()
 
 # %% tags=["hide-input"]
-stated = guarantee(released.mechanism, delta)
-report.privacy_statement(
-    epsilon=stated.epsilon,
-    delta=delta,
-    adjacency=stated.adjacency,
-    sampling=f"none, all {len(private)} vectors in one noisy mean, each scaled to norm R, noise multiplier {released.mechanism.noise_multiplier:.4g}",
-    count=1,
-    accountant=stated.accountant,
-    kind="certified interval",
-)
+report.privacy_statement(**guarantee(released.mechanism, delta).statement())
 
 # %% [markdown]
 # 1. **Textual Inversion** {cite:p}`gal2023image` learns one vector for each private picture. The model is frozen and each picture has random numbers of its own, so that a vector depends on its own picture

@@ -30,13 +30,13 @@ tier = "embedded"  # scale of the run, set by the profile
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
-import torch
 
 from privlib import figures, report
 from privlib.data import load
 from privlib.data.images import to_bytes
 from privlib.metrics.named import load_features
 from privlib.metrics.nearest import nearest, nearest_other
+from privlib.metrics.style import unit_rows
 from privlib.numerics import choose_device
 
 figures.use_style()
@@ -60,11 +60,10 @@ for name, images in sets.items():
 # what is learned from them can be ({doc}`embedding_geometry`).
 
 # %% tags=["hide-input"]
-unit = lambda features: torch.nn.functional.normalize(features.double(), dim=1)
-public_features = unit(extractor(public.unit()))
+public_features = unit_rows(extractor(public.unit()))
 rows = []
 for name, images in sets.items():
-    features = unit(extractor(images.unit()))
+    features = unit_rows(extractor(images.unit()))
     others = nearest_other(features).distance
     outside = nearest(features, public_features).distance
     pixels = images.unit().flatten(1)

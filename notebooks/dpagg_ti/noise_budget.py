@@ -208,15 +208,7 @@ report.table(
     digits=3,
 )
 stated = guarantee(calibrated(everyone(set_sizes[-1]), epsilons[-1], delta), delta)
-report.privacy_statement(
-    epsilon=stated.epsilon,
-    delta=delta,
-    adjacency=stated.adjacency,
-    sampling=f"none, all n = {set_sizes[-1]} vectors in one noisy mean, norm bound R, noise multiplier {stated.mechanism.noise_multiplier:.4g}",
-    count=1,
-    accountant=f"exact Gaussian profile ({stated.accountant})",
-    kind="certified interval",
-)
+report.privacy_statement(**stated.statement())
 
 # %% [markdown]
 # If all pictures are one artist's, as in the paper's set of artwork, a guarantee for the artist leaves nothing to publish: the group is the whole set.

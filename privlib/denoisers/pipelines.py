@@ -18,7 +18,7 @@ COMPONENTS = ("tokenizer", "text_encoder", "unet", "vae", "scheduler")
 
 @contextlib.contextmanager
 def without_bars() -> Iterator[None]:
-    """Keep diffusers and transformers from drawing bars and making remarks while they load."""
+    """Keep diffusers and transformers from drawing bars and making remarks."""
     import diffusers.utils.logging
     import transformers.utils.logging
 
