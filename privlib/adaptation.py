@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -112,27 +113,24 @@ def shared_words(
     """
     if mechanism is not None and mechanism.sampling_probability != 1.0:
         raise ValueError(f"mechanism must have sampling probability 1, got {mechanism.sampling_probability}")
+    code = code_checksum("baselines", "adaptation.py")
+
+    def run(number: int, chosen: Settings) -> torch.Tensor:
+        trained = train_shared(
+            model,
+            images,
+            chosen,
+            sample_size=len(images),
+            clip_norm=clip_norm,
+            mechanism=mechanism,
+            rng=np.random.default_rng(chosen.seed),
+            progress=lambda done, total: progress(number * total + done, len(seeds) * total),
+        )
+        return trained.result.scaled_to(norm).vector
+
     words = []
     for number, seed in enumerate(seeds):
         chosen = replace(settings, seed=seed)
-
-        def run(chosen: Settings = chosen, before: int = number) -> torch.Tensor:
-            return train_shared(
-                model,
-                images,
-                chosen,
-                sample_size=len(images),
-                clip_norm=clip_norm,
-                mechanism=mechanism,
-                rng=np.random.default_rng(chosen.seed),
-                progress=lambda done, total: progress(before * total + done, len(seeds) * total),
-            ).result.vector
-
-        if folder is None:
-            vector = run()
-        else:
-            code = code_checksum("baselines", "adaptation.py")
-            key = json.dumps([key_of(model, images, chosen), clip_norm, repr(mechanism), code])
-            vector = kept_vector(folder, key, run)
-        words.append(norm * vector / vector.norm())
+        key = json.dumps([key_of(model, images, chosen), clip_norm, repr(mechanism), norm, code])
+        words.append(kept_vector(folder, key, partial(run, number, chosen)))
     return torch.stack(words)

@@ -42,7 +42,7 @@ def invert_once(
         return invert(model, images, settings, folder=place, progress=progress)
 
 
-def kept_vector(folder: Path, key: str, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+def kept_vector(folder: Path | None, key: str, make: Callable[[], torch.Tensor]) -> torch.Tensor:
     """What ``make`` returns, from the file that an earlier call with the same ``key`` has left, or made and left now.
 
     Args:
@@ -53,6 +53,8 @@ def kept_vector(folder: Path, key: str, make: Callable[[], torch.Tensor]) -> tor
     Raises:
         ValueError: a damaged file.
     """
+    if folder is None:
+        return make()
     with _place(folder, key) as place:
         path = place / "vector.safetensors"
         kept = read_checkpoint(path, key=key)
